@@ -1,0 +1,24 @@
+/* What the operating system knows about threads and time. */
+#ifndef OTEL_ASYNCPROF_OS_H
+#define OTEL_ASYNCPROF_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum os_thread_state { OS_THREAD_GONE, OS_THREAD_OFF_CPU, OS_THREAD_RUNNABLE };
+
+/* Kernel id of the calling thread. */
+uint32_t os_thread_id(void);
+
+/* CPU time used by a thread of this process, in ns. The clock is made from the kernel id: a pthread_t may be stale.
+   False when the thread is gone. */
+bool os_thread_cpu_ns(uint32_t thread_id, uint64_t *ns);
+
+/* Whether the kernel has the thread on a CPU or in a run queue (RUNNABLE), or asleep (OFF_CPU). A few microseconds. */
+enum os_thread_state os_thread_state(uint32_t thread_id);
+
+/* Reads our own memory by a system call (process_vm_readv). False on any short read. */
+bool os_read_memory(void *destination, uint64_t address, size_t size);
+
+#endif
