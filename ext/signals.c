@@ -152,7 +152,8 @@ static int level_in_force(int signal) {
 }
 
 /* The newcomer on top has been there before: it installed itself anew and may now hold one of our levels as its previous action. The
-   levels that still lead to it would come round to themselves, even without a nested call when it puts that level back and returns. */
+   levels that still lead to it would come round to themselves, without a nested call when it puts that level back and returns: a hang
+   on a crash that only this can prevent, and only for a newcomer that is still on top when we look. */
 static void forget_newcomer(int signal, unsigned levels_below, const struct sigaction *newcomer) {
     struct level *below = levels[signal];
     if (newcomer->sa_handler == SIG_DFL || newcomer->sa_handler == SIG_IGN) return;
