@@ -1,5 +1,6 @@
 /* Nanoseconds per copy, of safe_copy() by either method and of memcpy(). Not run by the tests:
-   gcc -std=c11 -D_GNU_SOURCE -O2 -pthread -Iext tests/native/bench_safe_copy.c ext/safe_copy*.c ext/signals.c ext/clock.c ext/os/linux.c */
+   gcc -std=c11 -D_GNU_SOURCE -O2 -pthread -Iext tests/native/bench_safe_copy.c \
+       ext/safe_copy*.c ext/signals.c ext/clock.c ext/os/linux.c */
 #include "clock.h"
 #include "safe_copy.h"
 #include "signals.h"
@@ -23,7 +24,8 @@ static double best_ns(bool (*copy)(void *, uint64_t, size_t), size_t size, unsig
     double best = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t start = clock_monotonic_ns();
-        for (unsigned i = 0; i < count; i++) copy(destination, fixed_address ? fixed_address : (uintptr_t)sources[i % SOURCES], size);
+        for (unsigned i = 0; i < count; i++)
+            copy(destination, fixed_address ? fixed_address : (uintptr_t)sources[i % SOURCES], size);
         double ns = (double)(clock_monotonic_ns() - start) / count;
         if (ns < best) best = ns;
     }

@@ -80,7 +80,7 @@ static inline void restore_and_return(int number, siginfo_t *info, void *context
     note('t');
     sigaction(number, &restorer.saved, NULL);
 }
-/* As faulthandler: puts back what it saved, reports, and raises the signal again, which arrives at once (SA_NODEFER) or on return. */
+/* As faulthandler: puts back what it saved and raises the signal again, which arrives at once (SA_NODEFER) or on return. */
 static inline void restore_and_raise(int number, siginfo_t *info, void *context) {
     (void)info, (void)context;
     note('r');

@@ -59,6 +59,51 @@ static void test_a_sent_signal_still_kills_even_amid_copies(void) {
     CHECK_EQUAL(outcome(killed_copying_thread), -SIGSEGV);
 }
 
+enum { SENDINGS = 300 };
+static volatile sig_atomic_t sendings_seen;
+static bool sendings_ended;
+static void count_sending(int number) {
+    CHECK_EQUAL(number, SIGSEGV);
+    sendings_seen++;
+}
+
+static void *copy_good_memory(void *unused) {
+    static unsigned char source[4096];
+    unsigned char buffer[sizeof source];
+    while (!__atomic_load_n(&sendings_ended, __ATOMIC_ACQUIRE)) CHECK(safe_copy(buffer, (uintptr_t)source, sizeof source));
+    return unused;
+}
+
+static void sent_to_a_thread_that_copies(void) {
+    CHECK(signal(SIGSEGV, count_sending) != SIG_ERR);
+    install_ours();
+    pthread_t thread;
+    pthread_create(&thread, NULL, copy_good_memory, NULL);
+    for (int i = 1; i <= SENDINGS; i++) {
+        CHECK(pthread_kill(thread, SIGSEGV) == 0);
+        while (sendings_seen < i) sched_yield(); /* one that is swallowed hangs here */
+    }
+    __atomic_store_n(&sendings_ended, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    CHECK_EQUAL(sendings_seen, SENDINGS);
+}
+
+static void raise_once_more(int number) {
+    if (++sendings_seen < 3) raise(number);
+}
+
+static void sent_again_while_it_is_handled(void) {
+    CHECK(signal(SIGSEGV, raise_once_more) != SIG_ERR); /* its mask keeps the second one waiting until it has returned */
+    install_ours();
+    raise(SIGSEGV);
+    CHECK_EQUAL(sendings_seen, 3);
+}
+
+static void test_a_signal_sent_amid_a_copy_is_passed_on_and_the_copy_succeeds(void) {
+    CHECK_EQUAL(outcome(sent_to_a_thread_that_copies), 0);
+    CHECK_EQUAL(outcome(sent_again_while_it_is_handled), 0);
+}
+
 static void *expected_context_counter;
 static void check_details(int number, siginfo_t *info, void *context) {
     CHECK_EQUAL(number, SIGSEGV);
@@ -220,6 +265,7 @@ int main(void) {
     CHECK(bad_page != MAP_FAILED);
     test_a_crash_elsewhere_dies_of_its_signal();
     test_a_sent_signal_still_kills_even_amid_copies();
+    test_a_signal_sent_amid_a_copy_is_passed_on_and_the_copy_succeeds();
     test_an_older_handler_gets_the_fault_as_the_kernel_would_give_it();
     test_an_ignored_signal_is_ignored_when_sent_and_kills_when_it_is_a_fault();
     test_mask_and_flags_of_an_older_handler_hold();

@@ -67,10 +67,24 @@ static void newcomers_between_starts(void) {
     check_log("");
 }
 
+static void toggled_by_its_owner(void) {
+    for (int i = 0; i < ROUNDS; i++) {
+        install_ours();
+        take_signal(&chainer, chain, 0);
+        install_ours();
+        CHECK(!is_on_top(chain));
+        CHECK(sigaction(SIGSEGV, &chainer.saved, NULL) == 0);
+        check_copies_fail_safely();
+    }
+    check_log("");
+    CHECK(signals_check());
+}
+
 static void test_restore_puts_back_what_is_ours_and_leaves_what_is_not(void) {
     CHECK_EQUAL(outcome(restore_puts_everything_back), OWNER_STATUS);
     CHECK_EQUAL(outcome(restore_leaves_a_newcomer), OWNER_STATUS);
     CHECK_EQUAL(outcome(newcomers_between_starts), 0);
+    CHECK_EQUAL(outcome(toggled_by_its_owner), 0);
 }
 
 /* ---- newcomers ---- */
@@ -192,6 +206,13 @@ static void chainer_twice_seen(void) {
     check_copies_fail_safely();
     crash();
 }
+static void raiser_twice_unseen(void) {
+    take_signal(&owner, report_and_end, 0), install_ours(), take_signal(&raiser, restore_and_raise, SA_NODEFER);
+    CHECK(signals_check());
+    take_signal(&raiser, restore_and_raise, SA_NODEFER);
+    crash();
+}
+static void sent_to_a_circle_of_chainers(void) { chainer_twice(), raise(SIGSEGV); }
 static void restorer_twice_seen(void) {
     take_signal(&owner, report_and_end, 0), install_ours();
     for (int i = 0; i <= MAX_REINSTALLS; i++) {
@@ -211,6 +232,8 @@ static void test_a_crash_reaches_every_handler_once_in_the_order_of_age(void) {
     check_order(owner_ours_restorer_ours, "to");
     check_order(chainer_twice_unseen, "cco");
     check_order(chainer_twice_seen, "co");
+    check_order(raiser_twice_unseen, "rro");
+    check_order(sent_to_a_circle_of_chainers, "cco");
     check_order(restorer_twice_seen, "to");
 }
 
@@ -237,8 +260,8 @@ static void run_script(void) {
     crash();
 }
 
-/* A component that installs itself again while itself or another newcomer is below makes a circle without us. Left are the scripts in
-   which a circle could only come from us: no kind twice, but for one that comes straight back onto ours and that we see there. */
+/* A component that installs itself again while itself or another newcomer is below makes a circle without us. Left are the scripts
+   in which a circle could only come from us: no kind twice, but for one that comes straight back onto ours and is seen there. */
 static bool circle_is_ours_only(void) {
     bool seen[3] = {false};
     int newest = -1, ours_above_newest = 0;
@@ -289,10 +312,10 @@ static void jumping_out(void) {
     take_signal(&chainer, chain, 0);
     for (int seen = 0; seen < 2; seen++) {
         for (int round = 0; round < ROUNDS; round++)
-            for (int depth = 0; depth < 5; depth++) {
+            for (int depth = 0; depth < 10; depth++) {
                 log_size = 0;
                 memset(log_text, 0, sizeof log_text);
-                jump_out_at_depth(depth);
+                jump_out_at_depth(depth / 2); /* twice the very same fault, then a deeper one */
                 check_log("cj");
                 log_size = 0;
                 check_copies_fail_safely();
