@@ -76,8 +76,16 @@ bool span_link_read(uint64_t context, struct span_view *view) {
     return true;
 }
 
-bool span_link_ended(uint64_t cell) {
-    struct span_cell copy;
-    if (!cell) return false;
-    return !safe_copy(&copy, cell, sizeof copy) || copy.magic != SPAN_CELL_MAGIC || copy.ended;
+static bool read_cell(uint64_t address, struct span_cell *cell) {
+    return address && safe_copy(cell, address, sizeof *cell) && cell->magic == SPAN_CELL_MAGIC;
+}
+
+bool span_link_root_name(const struct span_view *view, char *text, size_t *size) {
+    struct span_cell cell;
+    return read_cell(view->root_cell, &cell) && cell.name && read_string(cell.name, text, size);
+}
+
+bool span_link_ended(uint64_t address) {
+    struct span_cell cell;
+    return address && (!read_cell(address, &cell) || cell.ended);
 }
