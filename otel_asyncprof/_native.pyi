@@ -68,7 +68,12 @@ class ContextVarsRuntimeContext:
     """attach/get_current/detach over one ContextVar, putting a SpanContextView in place of a Context that carries a span."""
 
     def __init__(
-        self, context_var: ContextVar[Any], context_type: type, span_key: str, current_tasks: dict[Any, Any], get_running_loop: Any
+        self,
+        context_var: ContextVar[Any],
+        context_type: type,
+        span_key: str,
+        current_tasks: dict[Any, Any],
+        get_running_loop: Any,
     ) -> None: ...
     def attach(self, context: Any) -> Token[Any]: ...
     def get_current(self) -> Any: ...

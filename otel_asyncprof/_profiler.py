@@ -9,7 +9,6 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,10 +21,10 @@ from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
 from .export._base import ProfileExporter
-from .export.factory import make_exporter
 from .export._periodic import PeriodicExport
 from .export._resource import ResourceReader
 from .export._sdk_transport import suppress_instrumentation
+from .export.factory import make_exporter
 
 # An extension that cannot be built or loaded is a reason not to profile, never a reason to stop the application.
 try:
@@ -233,8 +232,8 @@ class Profiler:
             _native.stop()
             if ends_exporter:
                 exporter.finish_soon()
-            in_time = periodic.stop(timeout_millis / 1000)
-            if not in_time:
+            complete = periodic.stop(timeout_millis / 1000)
+            if not periodic.has_ended:
                 _logger.warning("the last profile could not be exported (%.1f s were allowed)", timeout_millis / 1000)
             if ends_exporter:
                 exporter.shutdown()
@@ -242,7 +241,7 @@ class Profiler:
             self._exporter = None
             _active = None
             atexit.unregister(self._at_exit)
-            return in_time
+            return complete
 
     def _at_exit(self) -> None:
         self.shutdown(EXIT_TIMEOUT_MILLIS)
@@ -259,7 +258,7 @@ class Profiler:
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
     def after_fork_in_child(self) -> None:
-        """Called in the child of a fork: neither thread exists there, and locks may be held for ever by threads of the parent."""
+        """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
         exporter = self._exporter
         if self._periodic is None or exporter is None:
             return
