@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import opentelemetry.context
+from opentelemetry.context.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+from opentelemetry.trace.propagation import _SPAN_KEY
 
 from . import _native
 from ._probe import PROBE_NAME, ProbeLoop
@@ -88,7 +90,6 @@ def _check_tasks() -> None:
     loop = ProbeLoop()
     with loop.suspended(_outer(loop.create_future())) as (task,):
         coroutine: Any = task.get_coro()
-        generator: Any = coroutine.cr_frame.f_locals  # the frames below are reached by hand: no attribute leads through asend
         _expect("the set of tasks", id(task) in _native.read_tasks(), True)
         read = _native.read_task(id(task))
         _expect("a task's name", read["name"], PROBE_NAME)
@@ -96,7 +97,6 @@ def _check_tasks() -> None:
         _expect("a task's frames", [function for function, _, _ in read["frames"]], ["_outer", "_generator", "_inner"])
         _expect("a task's lines", [line for _, _, line in read["frames"]], [_body_line(f) for f in (_outer, _generator, _inner)])
         _expect("a suspended task", read["waiting"], True)
-        del generator
 
 
 def _body_line(function: Callable[..., Any]) -> int:
@@ -125,7 +125,8 @@ def _check_spans() -> None:
     if variable is None:
         raise Mismatch("OpenTelemetry's context is not kept in a context variable (OTEL_PYTHON_CONTEXT?)")
     span = NonRecordingSpan(SpanContext(_TRACE_ID, _SPAN_ID, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
-    view = _native.make_view(set_span_in_context(span, opentelemetry.context.Context()))
+    runtime_context = _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None)
+    view = runtime_context.view(set_span_in_context(span, Context()))
     # With few and with many other variables the value hangs at other places of the hash trie.
     for others in (0, 40, 400):
         context = contextvars.Context()

@@ -11,7 +11,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PeriodicExport:
-    """A daemon thread. No lock is held while it collects or exports, so that whoever asks for a flush waits only as long as it says."""
+    """A daemon thread. No lock is held while it collects or exports: who asks for a flush waits only as long as it says."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PeriodicExport:
             return finished and self._done >= wanted and self._last_succeeded
 
     def stop(self, timeout: float) -> bool:
-        """Has the rest exported, once, and ends the thread; false when that fails or takes longer than timeout seconds."""
+        """Has the rest exported, once, and ends the thread; false when that fails or takes over timeout seconds."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -58,6 +58,11 @@ class PeriodicExport:
         if ended and self._thread is not threading.current_thread():
             self._thread.join(timeout=1)  # from _ended to the thread's end there is nothing to wait for
         return ended and self._last_succeeded
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread has done its last export."""
+        return self._ended
 
     def _run(self) -> None:
         try:
@@ -91,7 +96,9 @@ class PeriodicExport:
             # The text of a foreign error may hold a header or a URL: its type has to do.
             if type(error).__name__ != self._reported_error:
                 self._reported_error = type(error).__name__
-                _logger.warning("profiles of one interval are lost: %s raised %s", self._exporter_name(), self._reported_error)
+                _logger.warning(
+                    "profiles of one interval are lost: %s raised %s", self._exporter_name(), self._reported_error
+                )
             succeeded = False
         self.exported_intervals += succeeded
         self.failed_intervals += not succeeded

@@ -66,7 +66,7 @@ class _Sums:
 
 
 def stack_samples(requests: Iterable[bytes]) -> list[StackSample]:
-    """The samples of all requests (or ProfilesData messages: the same bytes), in the order in which they are first met."""
+    """The samples of all requests (or ProfilesData messages: the same bytes), in the order in which they are met."""
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 
     sums: dict[_Identity, _Sums] = {}
