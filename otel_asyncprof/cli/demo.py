@@ -2,17 +2,18 @@
 
 import argparse
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 HELP = "run a small web service, send it requests, and lead its slow queries back to request and code"
 NEEDED = (
-    "starlette",
-    "uvicorn",
-    "tortoise",
     "aiosqlite",
-    "pydantic",
-    "opentelemetry.proto",
     "opentelemetry.instrumentation",
+    "opentelemetry.proto",
+    "pydantic",
+    "starlette",
+    "tortoise",
+    "uvicorn",
 )
 
 
@@ -26,10 +27,8 @@ def add_command(commands: Any) -> None:
 
 def _run(chosen: argparse.Namespace) -> int:
     if missing := _missing():
-        print(
-            f"otel-asyncprof demo: {', '.join(missing)} cannot be imported: pip install 'otel-asyncprof[demo]'",
-            file=sys.stderr,
-        )
+        reason = f"{', '.join(missing)} cannot be imported: pip install 'otel-asyncprof[demo]'"
+        print(f"otel-asyncprof demo: {reason}", file=sys.stderr)
         return 1
     from otel_asyncprof.demo.main import run_demo
 
@@ -37,8 +36,6 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _missing() -> list[str]:
-    from importlib.util import find_spec
-
     missing = []
     for name in NEEDED:
         try:

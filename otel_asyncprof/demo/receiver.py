@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = READ_TIMEOUT_SECONDS
 
-    def do_POST(self) -> None:  # noqa: N802  the name is http.server's
+    def do_POST(self) -> None:
         """Decodes one export request and keeps it."""
         if self.path not in self.accepted:
             return self._refuse(HTTPStatus.NOT_FOUND)
