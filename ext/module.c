@@ -72,7 +72,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
     unsigned attributes, features;
     PyObject *given;
     const char *directory;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!s|p:start", names, &rate, &max_frames, &local_root, &unsampled,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sp:start", names, &rate, &max_frames, &local_root, &unsampled,
                                      &loop_frames, &timeline, &attributes, &features, &PyDict_Type, &given, &directory, &no_handlers))
         return NULL;
     if (rate < 1 || rate > 100000 || max_frames < 3) {

@@ -47,7 +47,7 @@ def start(
     features: int,
     anchors: dict[str, int],
     asyncio_directory: str,
-    no_signal_handlers: bool = False,
+    no_signal_handlers: bool,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 

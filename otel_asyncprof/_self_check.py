@@ -125,7 +125,7 @@ def _make_runtime_context() -> "_native.ContextVarsRuntimeContext | None":
     variable = getattr(opentelemetry.context._RUNTIME_CONTEXT, "_current_context", None)
     if not isinstance(variable, contextvars.ContextVar):
         return None
-    return _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None)
+    return _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None, lambda _: None)
 
 
 def _check_spans(runtime_context: "_native.ContextVarsRuntimeContext | None") -> None:
