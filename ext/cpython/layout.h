@@ -19,6 +19,7 @@ struct layout {
     uint32_t thread_unique_id;  /* PyThreadState.id: never used twice */
     uint32_t thread_datastack_chunk, thread_datastack_top;
     uint32_t thread_size;       /* bytes to copy to have all of the above */
+    uint32_t thread_running_loop; /* asyncio's loop; up to 3.12 it stands in the thread's dict instead */
     uint32_t interp_threads_head;
 
     /* _PyInterpreterFrame */
