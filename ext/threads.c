@@ -7,10 +7,8 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
-#define THREAD_STATE_BYTES 320
-
 static bool read_state(uint64_t address, struct thread_state *thread) {
-    uint8_t bytes[THREAD_STATE_BYTES];
+    uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
     thread->address = address;
     memcpy(&thread->prev, bytes + layout.thread_prev, 8);

@@ -7,6 +7,7 @@
 
 /* Largest offset or size that a table may name: a larger one is a broken table. Keeps sums far from overflow. */
 #define MAX_LAYOUT_OFFSET (1u << 20)
+#define MAX_THREAD_STATE_BYTES 512
 #define LAYOUT_ABSENT UINT32_MAX /* the field does not exist in this version */
 
 struct layout {
