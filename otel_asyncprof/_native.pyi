@@ -1,6 +1,7 @@
 """Types of the C extension. Everything here is private; users see Profiler and testing.capture."""
 
 import contextvars
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any, Final, TypedDict
 
@@ -117,6 +118,7 @@ class ContextVarsRuntimeContext:
         non_recording_span: type,
         current_tasks: dict[Any, Any],
         get_running_loop: Any,
+        notice_span_processor: Callable[[Any], object],
     ) -> None: ...
     def attach(self, context: Any, /) -> Token[Any]: ...
     def get_current(self) -> Any: ...
