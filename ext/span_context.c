@@ -30,10 +30,11 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
     *address = 0;
     PyObject *loop = PyObject_CallNoArgs(self->get_running_loop), *task = NULL;
     if (loop == NULL) return -1;
-    if (loop != Py_None) task = PyDict_GetItemWithError(self->current_tasks, loop);
+    bool in_loop = loop != Py_None;
+    if (in_loop) task = PyDict_GetItemWithError(self->current_tasks, loop);
     if (task != NULL && task != Py_None) *address = (uint64_t)(uintptr_t)task;
     Py_DECREF(loop);
-    return task == NULL && PyErr_Occurred() ? -1 : 0;
+    return in_loop && task == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
 /* What attach() sets: a new reference. Whatever goes wrong, the context itself is good enough; only what is no Exception, such as
@@ -41,20 +42,22 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
 static PyObject *view_or_context(struct runtime_context *self, PyObject *context, const uint64_t *owner, bool inherit) {
     const struct view_part *view = span_view_of(context);
     if (view == NULL && Py_TYPE(context) != span_context_type) return Py_NewRef(context);
-    PyObject *span = view == NULL ? PyDict_GetItemWithError(context, self->span_key) : NULL, *current = NULL, *result = NULL;
-    if (view == NULL && span == NULL && !PyErr_Occurred()) return Py_NewRef(context);
+    PyObject *span = PyDict_GetItemWithError(context, self->span_key), *current = NULL, *result = NULL;
     uint64_t task = owner != NULL ? *owner : 0;
-    Py_XINCREF(span);
-    if (!PyErr_Occurred() && (owner != NULL || current_task(self, &task) == 0)) {
-        if (view != NULL && view->fields.owner == task) return Py_NewRef(context);
-        if (view != NULL) span = Py_XNewRef(PyDict_GetItemWithError(context, self->span_key));
-        if (span != NULL && (!inherit || context_var_get(self->context_var, NULL, &current) == 0))
-            result = span_view_make(context, span, current, task, self->non_recording);
+    if (span == NULL || span == Py_None) {
+        if (span != NULL || !PyErr_Occurred()) result = Py_NewRef(context);
+    } else {
+        Py_INCREF(span);
+        if (owner != NULL || current_task(self, &task) == 0) {
+            if (view != NULL && view->fields.owner == task)
+                result = Py_NewRef(context);
+            else if (!inherit || context_var_get(self->context_var, NULL, &current) == 0)
+                result = span_view_make(context, span, current, task, self->non_recording);
+        }
+        Py_DECREF(span);
+        Py_XDECREF(current);
     }
-    Py_XDECREF(span);
-    Py_XDECREF(current);
-    if (result == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
-    if (result == NULL) {
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
         PyErr_Clear();
         self->failures++;
         result = Py_NewRef(context);

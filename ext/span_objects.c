@@ -24,7 +24,8 @@ static newfunc dict_new;
 static PyObject *no_arguments, *sixty_four;
 
 #define NAME_LIST(X) \
-    X(_context) X(_end_time) X(_name) X(name) X(get_span_context) X(is_recording) X(trace_id) X(span_id) X(is_remote) X(trace_flags)
+    X(_context) X(_end_time) X(_name) X(name) X(get_span_context) X(is_recording) \
+    X(trace_id) X(span_id) X(is_remote) X(trace_flags) X(is_valid)
 #define NAME_DECLARE(name) static PyObject *str_##name;
 NAME_LIST(NAME_DECLARE)
 
@@ -99,34 +100,50 @@ static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
     return value;
 }
 
-/* 1 valid ids, 0 not, -1 with an exception. */
-static int facts_from(PyObject *trace_id, PyObject *span_id, PyObject *is_remote, PyObject *flags, struct span_facts *facts) {
-    if (!PyLong_Check(trace_id) || !PyLong_Check(span_id) || !PyLong_Check(flags)) return 0;
-    PyObject *high = PyNumber_Rshift(trace_id, sixty_four);
-    if (high == NULL) return -1;
-    facts->trace_id[0] = PyLong_AsUnsignedLongLong(high);
-    Py_DECREF(high);
-    facts->trace_id[1] = PyLong_AsUnsignedLongLongMask(trace_id);
-    facts->span_id = PyLong_AsUnsignedLongLong(span_id);
-    facts->flags = (PyLong_AsUnsignedLongLongMask(flags) & 1) != 0 ? SPAN_SAMPLED : 0;
-    int remote = PyObject_IsTrue(is_remote);
-    if (remote < 0) return -1;
-    if (remote) facts->flags |= SPAN_REMOTE;
-    if (PyErr_Occurred()) { /* an id beyond its width */
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
-        PyErr_Clear();
-        return 0;
+/* The int objects of trace ids seen last: the spans of a trace share one. To take 128 bits out of an int costs another int. */
+enum { TRACE_MEMO = 64 };
+static struct { PyObject *object; uint64_t words[2]; } trace_memo[TRACE_MEMO];
+
+static int read_trace_id(PyObject *trace_id, uint64_t words[2]) {
+    unsigned slot = (unsigned)((uintptr_t)trace_id >> 5) % TRACE_MEMO;
+    if (trace_memo[slot].object != trace_id) {
+        PyObject *high = PyNumber_Rshift(trace_id, sixty_four), *old = trace_memo[slot].object;
+        if (high == NULL) return -1;
+        words[0] = PyLong_AsUnsignedLongLongMask(high);
+        words[1] = PyLong_AsUnsignedLongLongMask(trace_id);
+        Py_DECREF(high);
+        if (!PyLong_CheckExact(trace_id)) return 0;
+        trace_memo[slot].object = Py_NewRef(trace_id);
+        memcpy(trace_memo[slot].words, words, sizeof trace_memo[slot].words);
+        Py_XDECREF(old);
     }
-    return (facts->trace_id[0] | facts->trace_id[1]) != 0 && facts->span_id != 0;
+    memcpy(words, trace_memo[slot].words, sizeof trace_memo[slot].words);
+    return 0;
+}
+
+/* The items of a SpanContext. is_valid has checked the width of the ids. 1 valid, 0 not, -1 with an exception. */
+enum { TRACE_ID, SPAN_ID, IS_REMOTE, TRACE_FLAGS, TRACE_STATE, IS_VALID, FACTS };
+
+static int facts_from(PyObject *const item[FACTS], struct span_facts *facts) {
+    if (!PyLong_Check(item[TRACE_ID]) || !PyLong_Check(item[SPAN_ID]) || !PyLong_Check(item[TRACE_FLAGS])) return 0;
+    int valid = item[IS_VALID] == Py_True ? 1 : PyObject_IsTrue(item[IS_VALID]);
+    if (valid <= 0) return valid;
+    int remote = item[IS_REMOTE] == Py_False ? 0 : PyObject_IsTrue(item[IS_REMOTE]);
+    if (remote < 0 || read_trace_id(item[TRACE_ID], facts->trace_id) < 0) return -1;
+    facts->span_id = PyLong_AsUnsignedLongLongMask(item[SPAN_ID]);
+    bool sampled = PyLong_AsUnsignedLongLongMask(item[TRACE_FLAGS]) & 1;
+    facts->flags = (remote ? SPAN_REMOTE : 0) | (sampled ? SPAN_SAMPLED : 0);
+    return 1;
 }
 
 static int facts_from_properties(PyObject *span_context, struct span_facts *facts) {
-    PyObject *trace_id = PyObject_GetAttr(span_context, str_trace_id), *span_id = NULL, *is_remote = NULL, *flags = NULL;
-    if (trace_id != NULL) span_id = PyObject_GetAttr(span_context, str_span_id);
-    if (span_id != NULL) is_remote = PyObject_GetAttr(span_context, str_is_remote);
-    if (is_remote != NULL) flags = PyObject_GetAttr(span_context, str_trace_flags);
-    int valid = flags != NULL ? facts_from(trace_id, span_id, is_remote, flags, facts) : -1;
-    Py_XDECREF(trace_id), Py_XDECREF(span_id), Py_XDECREF(is_remote), Py_XDECREF(flags);
+    PyObject *const name[FACTS] = {str_trace_id, str_span_id, str_is_remote, str_trace_flags, Py_None, str_is_valid};
+    PyObject *item[FACTS] = {NULL};
+    int valid = 1;
+    for (int i = 0; i < FACTS && valid > 0; i++)
+        if (i != TRACE_STATE && (item[i] = PyObject_GetAttr(span_context, name[i])) == NULL) valid = -1;
+    if (valid > 0) valid = facts_from(item, facts);
+    for (int i = 0; i < FACTS; i++) Py_XDECREF(item[i]);
     return valid;
 }
 
@@ -140,11 +157,13 @@ static int read_ids(PyObject *span, struct span_facts *facts) {
         if (span_context == NULL) return -1;
     }
     int valid = 0;
-    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) >= 4)
-        valid = facts_from(PyTuple_GetItem(span_context, 0), PyTuple_GetItem(span_context, 1), PyTuple_GetItem(span_context, 2),
-                           PyTuple_GetItem(span_context, 3), facts);
-    else if (span_context != Py_None)
+    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) == FACTS) {
+        PyObject *item[FACTS];
+        for (int i = 0; i < FACTS; i++) item[i] = PyTuple_GetItem(span_context, i);
+        valid = facts_from(item, facts);
+    } else if (span_context != Py_None) {
         valid = facts_from_properties(span_context, facts);
+    }
     Py_DECREF(span_context);
     return valid;
 }

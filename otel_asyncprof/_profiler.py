@@ -30,7 +30,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _runtime_context, span_processor
+    from . import _anchors, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -85,6 +85,7 @@ class Profiler:
         self._resource_reader = ResourceReader()
         self._periodic: PeriodicExport | None = None
         self._anchors: dict[str, int] = {}
+        self._features = 0
         self._starting = False
         self._shut_down = False
 
@@ -189,7 +190,7 @@ class Profiler:
         # Each step is undone when a later one fails.
         with ExitStack() as undo:
             self._anchors = _anchors.collect()
-            _check_interpreter(self._anchors)
+            self._features = _check_interpreter(self._anchors)
             self._exporter = self._given_exporter or make_exporter(self.config)
             if self._given_exporter is None:
                 undo.callback(self._exporter.shutdown)
@@ -211,6 +212,7 @@ class Profiler:
             loop_frames=config.loop_frames,
             timeline=config.timeline,
             attributes=_attribute_flags(config.sample_attributes),
+            features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
         )
@@ -290,14 +292,17 @@ def unsupported_reason() -> str | None:
     return None
 
 
-def _check_interpreter(anchors: dict[str, int]) -> None:
-    failed = {feature: reason for feature, reason in _native.self_check(anchors=anchors).items() if reason}
+def _check_interpreter(anchors: dict[str, int]) -> int:
+    """Returns the features that may be trusted; without threads there is nothing to profile."""
+    failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
     version = platform.python_version()
     if "threads" in failed:
         raise ProfilerUnavailable(f"the memory of CPython {version} is not laid out as expected: {failed['threads']}")
     if failed:
         what = "; ".join(f"no {feature}: {reason}" for feature, reason in failed.items())
         _logger.warning("otel_asyncprof on CPython %s goes on with less: %s", version, what)
+    features = {"tasks": _native.FEATURE_TASKS, "awaiters": _native.FEATURE_AWAITERS, "spans": _native.FEATURE_SPANS}
+    return sum(flag for feature, flag in features.items() if feature not in failed)
 
 
 def _attribute_flags(names: tuple[str, ...]) -> int:
