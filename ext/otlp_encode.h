@@ -11,7 +11,8 @@
 
 #define PROFILES_DEVELOPMENT_VERSION 1
 #define MAX_SAMPLES_PER_PROFILE 15000
-#define MAX_PROFILE_BYTES (3u << 20)
+#define MAX_PROFILE_BYTES (3u << 20)   /* of a profile with the dictionary, as a receiver that stores profiles one by one counts */
+#define MAX_REQUEST_BYTES (3900u << 10) /* below the 4 MiB that gRPC servers accept unless told otherwise */
 
 enum { ATTRIBUTE_THREAD_NAME = 1, ATTRIBUTE_STATE = 2, ATTRIBUTE_THREAD_ID = 4, ATTRIBUTE_TASK_NAME = 8, ATTRIBUTE_LOCAL_ROOT_NAME = 16 };
 
@@ -28,7 +29,8 @@ struct otlp_options {
 };
 
 /* Calls emit once per request, with bytes that live until emit returns; stops when emit returns false. An interval with no samples
-   emits nothing. Samples that would exceed the limits above go on in a further request with a dictionary of its own.
+   emits nothing. Samples that would exceed the limits above go on in a further request with a dictionary of its own; only a sample
+   that exceeds them all alone (names of kilobytes in every frame) makes a larger request, for no weight may vanish.
    False when memory is short or emit refused. */
 bool otlp_encode(const struct stack_table *table, const struct otlp_options *options,
                  bool (*emit)(void *context, const uint8_t *bytes, size_t size), void *context);
