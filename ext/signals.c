@@ -80,10 +80,10 @@ static void act_by_default(int number, bool fault) {
     if (!fault) syscall(SYS_tgkill, getpid(), (pid_t)os_thread_id(), number);
 }
 
-/* Calls an older handler as the kernel would have, and leaves its mask for the caller to undo. Kept are the arguments (so si_addr and
-   a changed context work), sa_mask, SA_NODEFER, SA_SIGINFO and SA_RESETHAND. Not kept is the absence of SA_ONSTACK: it runs on the
-   thread's alternate stack if there is one, as ours must (Go and deep recursions need it). SIG_IGN does not hold for a fault: the
-   kernel kills there too. */
+/* Calls an older handler as the kernel would have, and leaves its mask for the caller to undo. Kept are the arguments (so si_addr
+   and a changed context work), sa_mask, SA_NODEFER, SA_SIGINFO and SA_RESETHAND. Not kept is the absence of SA_ONSTACK: it runs on
+   the thread's alternate stack if there is one, as ours must (Go and deep recursions need it). SIG_IGN does not hold for a fault:
+   the kernel kills there too. */
 static void call_previous(const struct sigaction **previous, int number, siginfo_t *info, void *context) {
     const struct sigaction *action = __atomic_load_n(previous, __ATOMIC_ACQUIRE);
     bool fault = is_fault(number, info);

@@ -7,15 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from native.base_sources import ROOT, SOURCES, STRICT
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [
-    *sorted((ROOT / "ext").glob("safe_copy*.c")),
-    ROOT / "ext" / "signals.c",
-    ROOT / "ext" / "clock.c",
-    ROOT / "ext" / "os" / "linux.c",
-]
-STRICT = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", f"-I{ROOT / 'ext'}"]
 SANITIZE = ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 PORTABLE = "-DSAFE_COPY_FORCE_PORTABLE"
 # ASan's longjmp takes milliseconds, and the portable copy is exempt from it anyway: UBSan only.

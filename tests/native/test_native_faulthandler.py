@@ -1,4 +1,4 @@
-"""Our handlers beside CPython's faulthandler, in every order: copies survive, and a crash dies by SIGSEGV with its traceback."""
+"""Our handlers beside CPython's faulthandler, in every order: copies survive, a crash dies by SIGSEGV with its traceback."""
 
 import itertools
 import signal
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from test_native_base import SOURCES, STRICT
+from native.base_sources import SOURCES, STRICT
 
 # install/check/restore are ours; the copy reads unmapped memory by the guarded method, 20 times.
 PRELUDE = """
 import ctypes, faulthandler, resource, signal, sys, threading
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-signal.alarm(20)
+signal.alarm(50)
 ours = ctypes.PyDLL(sys.argv[1])
 for name in ("signals_install", "signals_check", "safe_copy"):
     getattr(ours, name).restype = ctypes.c_bool
@@ -70,7 +70,7 @@ def assert_crashed(ended: subprocess.CompletedProcess[str], tracebacks: int) -> 
 def test_a_crash_prints_the_traceback_of_an_enabled_faulthandler(
     library: Path, enabled_before: bool, steps: tuple[str, ...]
 ) -> None:
-    """However faulthandler was turned on and off around our start, it reports once if it is on, and the process dies."""
+    """However faulthandler was turned on and off around our start, it reports once if it is on, and we die."""
     lines = ["faulthandler.enable()"] * enabled_before + [
         "start()",
         *(STEPS[step] for step in steps),

@@ -174,12 +174,21 @@ static void keep_mask(int number, siginfo_t *info, void *context) {
     mprotect(bad_page, 4096, PROT_READ | PROT_WRITE);
 }
 
+/* A newcomer that calls us: what the older handler blocked must not stay blocked in the rest of it. */
+static void check_mask_after_chaining(int number, siginfo_t *info, void *context) {
+    sigset_t after;
+    chain(number, info, context);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    CHECK_EQUAL(sigismember(&after, SIGUSR1), 0);
+}
+
 static void run_with_mask(int flags, int expect_own_signal) {
     struct sigaction action = {.sa_sigaction = keep_mask, .sa_flags = SA_SIGINFO | flags};
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGUSR1);
     sigaction(SIGSEGV, &action, NULL);
     install_ours();
+    take_signal(&chainer, check_mask_after_chaining, SA_NODEFER);
     mprotect(bad_page, 4096, PROT_NONE);
     crash();
     CHECK_EQUAL(sigismember(&mask_seen, SIGUSR1), 1);

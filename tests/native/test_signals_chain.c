@@ -4,7 +4,7 @@
 
 #include "clock.h"
 
-enum { MAX_REINSTALLS = 3, ROUNDS = 100, RUN_MS = 1000 };
+enum { MAX_REINSTALLS = 3, ROUNDS = 100, JUMP_ROUNDS = 20, RUN_MS = 1000 };
 
 static bool with_syscall = true;
 
@@ -311,7 +311,7 @@ static void jumping_out(void) {
     install_ours();
     take_signal(&chainer, chain, 0);
     for (int seen = 0; seen < 2; seen++) {
-        for (int round = 0; round < ROUNDS; round++)
+        for (int round = 0; round < JUMP_ROUNDS; round++)
             for (int depth = 0; depth < 10; depth++) {
                 log_size = 0;
                 memset(log_text, 0, sizeof log_text);
