@@ -1,42 +1,51 @@
-/* A test program: each TEST is run by its name, in a process of its own. */
-#ifndef OTEL_ASYNCPROF_CHECK_H
-#define OTEL_ASYNCPROF_CHECK_H
+/* What the C tests share: a check that ends the process, and a body run in a child whose end is looked at. */
+#ifndef OTEL_ASYNCPROF_TEST_CHECK_H
+#define OTEL_ASYNCPROF_TEST_CHECK_H
 
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#define CHECK(condition)                                                          \
-    do {                                                                          \
-        if (condition) break;                                                     \
-        fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-        exit(1);                                                                  \
+#define CHECK(condition)                                                              \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, __func__, #condition); \
+            _exit(1);                                                                 \
+        }                                                                             \
     } while (0)
 
-#define MAX_TESTS 64
+#define CHECK_EQUAL(actual, expected)                                                          \
+    do {                                                                                       \
+        long long actual_value = (long long)(actual), expected_value = (long long)(expected);  \
+        if (actual_value != expected_value) {                                                  \
+            fprintf(stderr, "%s:%d: %s: %s is %lld, not %lld\n", __FILE__, __LINE__, __func__, #actual, actual_value, \
+                    expected_value);                                                           \
+            _exit(1);                                                                          \
+        }                                                                                      \
+    } while (0)
 
-static struct {
-    const char *name;
-    void (*run)(void);
-} tests[MAX_TESTS];
-static unsigned n_tests;
+enum { CHILD_SECONDS = 20 };
 
-#define TEST(test)                                                    \
-    static void test(void);                                           \
-    __attribute__((constructor)) static void register_##test(void) {  \
-        tests[n_tests].name = #test;                                  \
-        tests[n_tests++].run = test;                                  \
-    }                                                                 \
-    static void test(void)
-
-int main(int argc, char **argv) {
-    for (unsigned i = 0; argc == 2 && i < n_tests; i++) {
-        if (strcmp(tests[i].name, argv[1])) continue;
-        tests[i].run();
-        return 0;
+/* The exit status of a child that runs body, or minus the signal that killed it (minus SIGALRM: it hung). */
+static inline int outcome(void (*body)(void)) {
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        alarm(CHILD_SECONDS);
+        body();
+        _exit(0);
     }
-    fprintf(stderr, "usage: %s name-of-a-test\n", argv[0]);
-    return 2;
+    int status;
+    pid_t ended;
+    do ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    CHECK_EQUAL(ended, child);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "allocations.h"
 #include "arena.h"
-#include "check.h"
+#include "test_program.h"
 
 #define BLOCK ((size_t)64 << 10)
 

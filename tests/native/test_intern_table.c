@@ -1,5 +1,5 @@
 #include "allocations.h"
-#include "check.h"
+#include "test_program.h"
 #include "intern_table.h"
 
 #define ENTRIES (1u << 17) /* exactly full, so the index is at its fullest: one half */

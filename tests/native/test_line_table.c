@@ -1,7 +1,7 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "check.h"
+#include "test_program.h"
 #include "line_table.h"
 
 /* xorshift: the same bytes on every run. */

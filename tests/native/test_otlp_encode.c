@@ -1,5 +1,5 @@
 #include "allocations.h"
-#include "check.h"
+#include "test_program.h"
 #include "otlp_encode.h"
 
 struct requests {

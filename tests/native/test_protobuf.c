@@ -1,5 +1,5 @@
 #include "allocations.h"
-#include "check.h"
+#include "test_program.h"
 #include "protobuf.h"
 
 static void check_bytes(const struct pb_buffer *buffer, const char *bytes, size_t size) {

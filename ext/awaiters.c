@@ -1,0 +1,130 @@
+/* A task that is awaited carries the awaiting task's wakeup. A task inside gather, wait, shield, as_completed or a TaskGroup carries
+   a callback of that construct instead, which leads to a future that the awaiting task waits for, or to the task itself:
+     wakeup            builtin bound to the awaiting task
+     gather, wait,     closure -> cell with a future that is no task -> that future's callbacks
+     shield
+     wait_for (3.11)   functools.partial -> argument that is such a future
+     as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
+     TaskGroup         bound method -> group -> parent task */
+#include "awaiters.h"
+
+#include <stdbool.h>
+
+#include "cpython/layout.h"
+#include "drop.h"
+#include "read_object.h"
+#include "safe_copy.h"
+
+#define MAX_FUTURES 32  /* futures looked through for one task */
+#define MAX_HOPS 6      /* futures in a row */
+#define MAX_CALLBACKS 64
+#define MAX_CELLS 16
+#define MAX_GETTERS 16
+
+struct search {
+    uint64_t *found;
+    size_t n_found;
+    struct { uint64_t address; unsigned hops; } futures[MAX_FUTURES];
+    size_t n_futures;
+    unsigned hops; /* of the future being looked through */
+};
+
+static void found_task(struct search *search, uint64_t task) {
+    for (size_t i = 0; i < search->n_found; i++)
+        if (search->found[i] == task) return;
+    if (search->n_found < MAX_AWAITERS) search->found[search->n_found++] = task;
+}
+
+static void found_future(struct search *search, uint64_t future) {
+    if (search->hops == MAX_HOPS || search->n_futures == MAX_FUTURES) return;
+    for (size_t i = 0; i < search->n_futures; i++)
+        if (search->futures[i].address == future) return;
+    search->futures[search->n_futures].address = future;
+    search->futures[search->n_futures++].hops = search->hops + 1;
+}
+
+static bool type_of(uint64_t object, uint64_t *type) { return object && safe_copy_word(type, object + OBJECT_TYPE); }
+
+/* Something a callback holds: a future is followed, a queue leads to the futures of those who wait for an item. A task is not
+   followed: gather and shield keep their children at hand too. */
+static void look_at_held(struct search *search, uint64_t object) {
+    uint64_t type, getters, items[MAX_GETTERS];
+    if (!type_of(object, &type)) return;
+    if (read_is_subtype(type, anchors.type_future)) {
+        if (!read_is_subtype(type, anchors.type_task)) found_future(search, object);
+        return;
+    }
+    if (!anchors.type_queue || !read_is_subtype(type, anchors.type_queue)) return;
+    if (!read_attribute(object, anchors.name_getters, &getters) || !type_of(getters, &type) || type != anchors.type_deque) return;
+    size_t count = read_deque(getters, items, MAX_GETTERS);
+    for (size_t i = 0; i < count; i++) found_future(search, items[i]);
+}
+
+static void look_at_tuple(struct search *search, uint64_t tuple, bool of_cells) {
+    uint64_t items[MAX_CELLS], type;
+    size_t count = tuple ? read_tuple(tuple, items, MAX_CELLS) : 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t held = items[i];
+        if (of_cells && (!type_of(held, &type) || type != anchors.type_cell || !safe_copy_word(&held, held + layout.cell_contents)))
+            continue;
+        look_at_held(search, held);
+    }
+}
+
+static void look_at_method(struct search *search, uint64_t self) {
+    uint64_t object, type;
+    if (read_attribute(self, anchors.name_parent_task, &object) && type_of(object, &type) &&
+        read_is_subtype(type, anchors.type_task))
+        found_task(search, object);
+    else if (read_attribute(self, anchors.name_done, &object))
+        look_at_held(search, object);
+}
+
+static void look_at_callback(struct search *search, uint64_t callback) {
+    uint64_t type, word, self;
+    if (!type_of(callback, &type)) return;
+    if (type == anchors.type_builtin) {
+        if (safe_copy_word(&word, callback + layout.builtin_definition) && word == anchors.task_wakeup &&
+            safe_copy_word(&self, callback + layout.builtin_self) && self)
+            found_task(search, self);
+    } else if (type == anchors.type_function) {
+        if (safe_copy_word(&word, callback + layout.function_closure)) look_at_tuple(search, word, true);
+    } else if (type == anchors.type_method) {
+        if (safe_copy_word(&self, callback + layout.method_self) && self) look_at_method(search, self);
+    } else if (type == anchors.type_partial) {
+        if (safe_copy_word(&word, callback + layout.partial_args)) look_at_tuple(search, word, false);
+    }
+}
+
+/* The first callback has a place of its own; the others stand in a list of (callback, context). */
+static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_t callbacks) {
+    uint64_t pairs[MAX_CALLBACKS], callback;
+    if (callback0 && callback0 != anchors.none) look_at_callback(search, callback0);
+    if (!callbacks || callbacks == anchors.none) return;
+    size_t count = read_list(callbacks, pairs, MAX_CALLBACKS);
+    for (size_t i = 0; i < count; i++)
+        if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
+}
+
+size_t awaiters_find(const struct task *task, uint64_t awaiters[MAX_AWAITERS]) {
+    struct search search = {.found = awaiters};
+    look_at_callbacks(&search, task->callback0, task->callbacks);
+    for (size_t i = 0; i < search.n_futures; i++) {
+        uint64_t callback0, callbacks, future = search.futures[i].address;
+        search.hops = search.futures[i].hops;
+        if (!safe_copy_word(&callback0, future + layout.future_callback0) ||
+            !safe_copy_word(&callbacks, future + layout.future_callbacks)) {
+            drop_count(DROP_unreadable_memory);
+            continue;
+        }
+        look_at_callbacks(&search, callback0, callbacks);
+    }
+    return search.n_found;
+}
+
+int awaiters_future_pending(uint64_t future) {
+    uint64_t type;
+    uint32_t state;
+    if (!type_of(future, &type) || !read_is_subtype(type, anchors.type_future)) return 1;
+    return !safe_copy(&state, future + layout.future_state, sizeof state) || state == layout.future_pending;
+}

@@ -1,0 +1,196 @@
+#include "code_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "cpython/layout.h"
+#include "drop.h"
+#include "line_table.h"
+#include "read_object.h"
+#include "safe_copy.h"
+
+#define CODE_SLOTS 16384      /* power of two; code objects in one interval before names are read again at each sight */
+#define LOCATION_SLOTS 65536  /* power of two; a cache: a collision only costs a decoding */
+#define MAX_PROBES 16
+#define MAX_LINE_TABLE_BYTES (1u << 20)
+#define MAX_CODE_UNITS (1u << 26)
+#define ARENA_BYTES (64u << 20)
+#define CODE_HEAD 208         /* covers every field of layout.code_… */
+#define INSTRUCTION_BYTES 2
+
+/* What must be unchanged for an address to hold the same code object: CPython frees and reuses them. version never repeats
+   (3.12+); before, the hash of the name stands in, since an exec'd function of the same shape gets the very same addresses. */
+struct code_identity {
+    uint64_t address, filename, qualname, line_table, size, version_or_hash;
+    uint32_t first_line, first_traceable;
+};
+
+struct code_entry {
+    struct code_identity identity;
+    const uint8_t *line_table;
+    size_t line_table_size;
+    uint32_t function, flags;
+};
+
+struct cached_location {
+    const struct code_entry *code;
+    int64_t instruction;
+    uint32_t location;
+};
+
+struct code_table {
+    struct arena arena;
+    char asyncio_directory[MAX_STRING_BYTES];
+    size_t asyncio_directory_size;
+    struct code_entry codes[CODE_SLOTS];
+    struct cached_location locations[LOCATION_SLOTS];
+};
+
+struct code_table *code_table_new(const char *asyncio_directory) {
+    struct code_table *table = calloc(1, sizeof *table);
+    if (!table) return NULL;
+    arena_init(&table->arena, ARENA_BYTES);
+    table->asyncio_directory_size = strlen(asyncio_directory);
+    if (table->asyncio_directory_size >= sizeof table->asyncio_directory) table->asyncio_directory_size = 0;
+    memcpy(table->asyncio_directory, asyncio_directory, table->asyncio_directory_size);
+    return table;
+}
+
+void code_table_destroy(struct code_table *table) {
+    if (!table) return;
+    arena_destroy(&table->arena);
+    free(table);
+}
+
+void code_table_reset(struct code_table *table) {
+    arena_reset(&table->arena);
+    memset(table->codes, 0, sizeof table->codes);
+    memset(table->locations, 0, sizeof table->locations);
+}
+
+static uint64_t mix(uint64_t value) {
+    value *= 0x9e3779b97f4a7c15ull;
+    return value ^ value >> 29;
+}
+
+uint32_t code_table_synthetic(struct stack_table *stacks, const char *name) {
+    struct function function = {.name = stack_table_string(stacks, name, strlen(name))};
+    return stack_table_location(stacks, (struct location){.function = stack_table_function(stacks, function)});
+}
+
+static bool ends_with(const char *text, size_t size, const char *end) {
+    size_t end_size = strlen(end);
+    return size >= end_size && memcmp(text + size - end_size, end, end_size) == 0;
+}
+
+static bool is_name(const char *text, size_t size, const char *name) { return size == strlen(name) && memcmp(text, name, size) == 0; }
+
+static uint32_t classify(const struct code_table *table, const char *file, size_t file_size, const char *name, size_t name_size) {
+    static const char *const machinery[] = {"/runners.py", "/base_events.py", "/selector_events.py", "/unix_events.py"};
+    size_t directory = table->asyncio_directory_size;
+    if (directory && file_size > directory && memcmp(file, table->asyncio_directory, directory) == 0) {
+        const char *rest = file + directory;
+        size_t rest_size = file_size - directory;
+        for (size_t i = 0; i < sizeof machinery / sizeof machinery[0]; i++)
+            if (is_name(rest, rest_size, machinery[i])) return FRAME_MACHINERY;
+        return is_name(rest, rest_size, "/events.py") && is_name(name, name_size, "Handle._run") ? FRAME_MACHINERY : 0;
+    }
+    if (ends_with(file, file_size, "/uvloop/__init__.py")) return FRAME_MACHINERY | FRAME_LOOP_WRAPPER;
+    /* memmem: file is no C string, it may hold a NUL */
+    if (memmem(file, file_size, "/opentelemetry/instrumentation/", 31)) return FRAME_INSTRUMENTATION;
+    return 0;
+}
+
+static bool read_identity(const struct raw_frame *raw, struct code_identity *identity, int64_t *instruction) {
+    uint8_t head[CODE_HEAD];
+    uint64_t type;
+    if (!safe_copy(head, raw->code, layout.code_instructions)) return drop_count(DROP_unreadable_memory), false;
+    memcpy(&type, head + OBJECT_TYPE, 8);
+    memset(identity, 0, sizeof *identity);
+    identity->address = raw->code;
+    memcpy(&identity->size, head + layout.code_size, 8);
+    memcpy(&identity->filename, head + layout.code_filename, 8);
+    memcpy(&identity->qualname, head + layout.code_qualname, 8);
+    memcpy(&identity->line_table, head + layout.code_linetable, 8);
+    memcpy(&identity->first_line, head + layout.code_first_line, 4);
+    memcpy(&identity->first_traceable, head + layout.code_first_traceable, 4);
+    *instruction = (int64_t)(raw->instruction - raw->code - layout.code_instructions);
+    if (type != anchors.type_code || identity->size > MAX_CODE_UNITS || *instruction < -INSTRUCTION_BYTES ||
+        *instruction >= (int64_t)identity->size * INSTRUCTION_BYTES || *instruction % INSTRUCTION_BYTES)
+        return drop_count(DROP_unreadable_object), false;
+    uint32_t version = 0;
+    if (layout.code_version != LAYOUT_ABSENT) memcpy(&version, head + layout.code_version, 4);
+    identity->version_or_hash = version;
+    if (!version && !safe_copy_word(&identity->version_or_hash, identity->qualname + layout.str_hash))
+        return drop_count(DROP_unreadable_memory), false;
+    return true;
+}
+
+static bool fill(struct code_table *table, struct stack_table *stacks, const struct code_identity *identity, struct code_entry *entry) {
+    char name[MAX_STRING_BYTES], file[MAX_STRING_BYTES];
+    size_t name_size, file_size;
+    uint64_t size;
+    memset(entry, 0, sizeof *entry);
+    if (!read_string(identity->qualname, name, &name_size) || !read_string(identity->filename, file, &file_size)) return false;
+    if (!safe_copy_word(&size, identity->line_table + layout.var_size) || size > MAX_LINE_TABLE_BYTES)
+        return drop_count(DROP_unreadable_object), false;
+    uint8_t *lines = arena_alloc(&table->arena, size);
+    if (lines && !safe_copy(lines, identity->line_table + layout.bytes_data, size))
+        return drop_count(DROP_unreadable_memory), false;
+    entry->line_table = lines; /* without room for it the frame keeps its name and has line 0 */
+    entry->line_table_size = lines ? size : 0;
+    entry->flags = classify(table, file, file_size, name, name_size);
+    entry->function = stack_table_function(stacks, (struct function){
+        .name = stack_table_string(stacks, name, name_size),
+        .filename = stack_table_string(stacks, file, file_size),
+        .first_line = identity->first_line,
+    });
+    entry->identity = *identity;
+    return true;
+}
+
+static struct code_entry *find(struct code_table *table, struct stack_table *stacks, const struct code_identity *identity) {
+    uint64_t start = mix(identity->address) & (CODE_SLOTS - 1);
+    for (unsigned probe = 0; probe < MAX_PROBES; probe++) {
+        struct code_entry *entry = &table->codes[(start + probe) & (CODE_SLOTS - 1)];
+        if (entry->identity.address == identity->address) {
+            if (memcmp(&entry->identity, identity, sizeof *identity) == 0) return entry;
+        } else if (entry->identity.address) {
+            continue;
+        }
+        if (entry->identity.address) memset(table->locations, 0, sizeof table->locations); /* cached lines of the old code */
+        return fill(table, stacks, identity, entry) ? entry : NULL;
+    }
+    struct code_entry *first = &table->codes[start]; /* crowded: the newcomer takes the first place */
+    memset(table->locations, 0, sizeof table->locations);
+    return fill(table, stacks, identity, first) ? first : NULL;
+}
+
+static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, int64_t instruction) {
+    uint64_t slot = mix((uint64_t)(uintptr_t)code + (uint64_t)instruction * 31) & (LOCATION_SLOTS - 1);
+    struct cached_location *cached = &table->locations[slot];
+    if (cached->code == code && cached->instruction == instruction) return cached->location;
+    int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, (int)instruction);
+    uint32_t location =
+        stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0});
+    *cached = (struct cached_location){.code = code, .instruction = instruction, .location = location};
+    return location;
+}
+
+bool code_table_resolve(struct code_table *table, struct stack_table *stacks, const struct raw_frame *raw, struct resolved_frame *frame) {
+    struct code_identity identity;
+    int64_t instruction;
+    *frame = (struct resolved_frame){.flags = FRAME_SYNTHETIC, .generator = raw->generator};
+    if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
+    if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
+        frame->location = code_table_synthetic(stacks, raw->code == RAW_FRAME_TRUNCATED ? "<truncated>" : "<unreadable>");
+        return true;
+    }
+    /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
+    if (!raw->generator && instruction < (int64_t)identity.first_traceable * INSTRUCTION_BYTES) return false;
+    const struct code_entry *code = find(table, stacks, &identity);
+    frame->location = code ? locate(table, stacks, code, instruction) : code_table_synthetic(stacks, "<unreadable>");
+    frame->flags = code ? code->flags : FRAME_SYNTHETIC;
+    return true;
+}

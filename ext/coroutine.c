@@ -1,0 +1,123 @@
+#include "coroutine.h"
+
+#include <string.h>
+
+#include "cpython/layout.h"
+#include "drop.h"
+#include "read_object.h"
+#include "safe_copy.h"
+
+#define MAX_WRAPPERS 4       /* awaitables around one generator-like object */
+#define MAX_STACK_SLOTS (1u << 20)
+#define GENERATOR_HEAD 168   /* covers the embedded frame up to localsplus in every layout */
+#define AWAIT_ARGUMENT 2
+
+/* A generator-like object as copied. */
+struct generator {
+    uint64_t type, address;
+    int8_t state;
+    struct raw_frame frame;
+    int32_t stack_top; /* entries in localsplus, the value stack included */
+};
+
+static bool is_generator_type(uint64_t type) {
+    return type == anchors.type_coroutine || type == anchors.type_generator || type == anchors.type_async_generator;
+}
+
+static bool is_wrapper_type(uint64_t type) {
+    return type == anchors.type_asend || type == anchors.type_athrow || type == anchors.type_coroutine_wrapper ||
+           type == anchors.type_anext;
+}
+
+static bool read_generator(uint64_t address, struct generator *generator) {
+    uint8_t bytes[GENERATOR_HEAD];
+    uint32_t frame = layout.generator_frame;
+    if (!safe_copy(bytes, address, frame + layout.frame_localsplus)) return false;
+    memcpy(&generator->type, bytes + OBJECT_TYPE, 8);
+    memcpy(&generator->state, bytes + layout.generator_state, 1);
+    memcpy(&generator->frame.code, bytes + frame + layout.frame_code, 8);
+    memcpy(&generator->frame.instruction, bytes + frame + layout.frame_instruction, 8);
+    memcpy(&generator->stack_top, bytes + frame + layout.frame_stacktop, 4);
+    generator->frame.generator = address;
+    generator->address = address;
+    return true;
+}
+
+static bool is_suspended(int8_t state) { return state >= layout.state_suspended_from && state <= layout.state_suspended_to; }
+
+/* A suspended coroutine always awaits. A generator or async generator may as well have yielded: from 3.13 on the state tells,
+   before that the next instruction does. */
+static bool is_awaiting(const struct generator *generator) {
+    uint8_t next[2];
+    if (generator->type == anchors.type_coroutine) return true;
+    if (layout.state_awaiting) return generator->state == layout.state_awaiting;
+    if (!safe_copy(next, generator->frame.instruction + 2, sizeof next)) return false;
+    return (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+}
+
+/* The generator-like object that the suspended one awaits; 0 when it awaits a future or anything else. */
+static bool read_awaited(const struct generator *generator, uint64_t *inner) {
+    uint64_t awaited, type, slot;
+    *inner = 0;
+    if (!is_awaiting(generator) || generator->stack_top <= 0) return true;
+    if ((uint32_t)generator->stack_top > MAX_STACK_SLOTS) return false;
+    slot = generator->address + layout.generator_frame + layout.frame_localsplus + 8 * ((uint64_t)generator->stack_top - 1);
+    if (!safe_copy_word(&awaited, slot)) return false;
+    for (unsigned i = 0; i <= MAX_WRAPPERS && awaited; i++) {
+        if (!safe_copy_word(&type, awaited + OBJECT_TYPE)) return false;
+        if (is_generator_type(type)) {
+            *inner = awaited;
+            return true;
+        }
+        if (!is_wrapper_type(type)) return true;
+        if (!safe_copy_word(&awaited, awaited + layout.wrapper_inner)) return false;
+    }
+    return true;
+}
+
+static void fail(struct await_chain *chain, enum drop_reason reason, uint64_t code) {
+    drop_count(reason);
+    if (chain->count == MAX_AWAIT_CHAIN) chain->count--;
+    chain->frames[chain->count++] = (struct raw_frame){.code = code};
+    chain->state = CHAIN_UNREADABLE;
+}
+
+void coroutine_walk(uint64_t coroutine, struct await_chain *chain) {
+    chain->count = 0;
+    chain->state = CHAIN_SUSPENDED;
+    while (coroutine) {
+        struct generator generator;
+        if (chain->count == MAX_AWAIT_CHAIN) return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
+        if (!read_generator(coroutine, &generator)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+        if (!is_generator_type(generator.type)) {
+            /* Only the outermost can be so: a coroutine of another kind, such as Cython's. It has no frames that we can read. */
+            chain->state = chain->count ? CHAIN_UNREADABLE : CHAIN_SUSPENDED;
+            return;
+        }
+        if (generator.state == layout.state_executing) {
+            chain->state = CHAIN_EXECUTING;
+            return;
+        }
+        bool suspended = is_suspended(generator.state);
+        if (!suspended && generator.state != layout.state_created) {
+            chain->state = chain->count ? CHAIN_UNREADABLE : CHAIN_FINISHED;
+            return;
+        }
+        chain->frames[chain->count++] = generator.frame;
+        if (!suspended) return;
+        if (!read_awaited(&generator, &coroutine)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    }
+}
+
+bool coroutine_unchanged(const struct await_chain *chain) {
+    for (size_t i = 0; i < chain->count; i++) {
+        const struct raw_frame *frame = &chain->frames[i];
+        uint64_t instruction;
+        int8_t state;
+        if (!frame->generator) continue;
+        if (!safe_copy_word(&instruction, frame->generator + layout.generator_frame + layout.frame_instruction)) return false;
+        if (!safe_copy(&state, frame->generator + layout.generator_state, 1)) return false;
+        if (instruction != frame->instruction || state == layout.state_executing) return false;
+    }
+    return true;
+}

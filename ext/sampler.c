@@ -1,0 +1,185 @@
+#include "sampler.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock.h"
+#include "code_table.h"
+#include "drop.h"
+#include "os/os.h"
+#include "safe_copy.h"
+#include "signals.h"
+
+#define SAMPLER_STACK_BYTES (1u << 20)
+#define STACK_TABLE_BYTES (256u << 20) /* the most that one interval may hold */
+#define MAX_GAP_NS 1000000000ull       /* a longer one means that the process itself stood still: not anybody's waiting time */
+#define JITTER_SHARE 4                 /* of the period: a program with a timer of our period must not be seen at one phase only */
+
+struct sampler {
+    pthread_t thread;
+    bool thread_made;
+    struct clock_alarm alarm;   /* guards stopping */
+    bool stopping;
+    pthread_mutex_t tick_lock;  /* held during a tick and during a swap */
+    struct tick *tick;
+    struct stack_table *spare;  /* empty, or being encoded since the last swap */
+    uint64_t interval_begin_ns;
+    uint64_t cpu_ns;
+};
+
+static struct sampler *sampler; /* NULL until the first start; kept after stop for its last interval and its sums */
+static bool running;
+static uint32_t ignored_threads[MAX_IGNORED_THREADS];
+
+static void free_sampler(struct sampler *old) {
+    if (!old) return;
+    if (old->tick) stack_table_destroy(old->tick->stacks);
+    stack_table_destroy(old->spare);
+    tick_destroy(old->tick);
+    free(old);
+}
+
+/* Real time since the last tick, or one period when that is longer than any tick could take. */
+static uint64_t weight(uint64_t now, uint64_t last, uint64_t period) {
+    return now - last > MAX_GAP_NS && now - last > 2 * period ? period : now - last;
+}
+
+static void run_tick(struct sampler *self, uint64_t *last) {
+    if (!signals_check()) safe_copy_use(SAFE_COPY_SYSCALL);
+    pthread_mutex_lock(&self->tick_lock);
+    uint64_t now = clock_monotonic_ns();
+    for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
+        self->tick->ignored_threads[i] = __atomic_load_n(&ignored_threads[i], __ATOMIC_RELAXED);
+    tick_run(self->tick, now, clock_realtime_ns(), weight(now, *last, self->tick->options.period_ns));
+    *last = now;
+    pthread_mutex_unlock(&self->tick_lock);
+    struct timespec cpu;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+        __atomic_store_n(&self->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec, __ATOMIC_RELAXED);
+}
+
+static void *run(void *argument) {
+    struct sampler *self = argument;
+    uint64_t period = self->tick->options.period_ns, last = clock_monotonic_ns(), deadline = last + period, random = last | 1;
+    pthread_mutex_lock(&self->alarm.lock);
+    while (!self->stopping) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        if (clock_alarm_wait(&self->alarm, deadline + random % (period / JITTER_SHARE + 1))) continue;
+        pthread_mutex_unlock(&self->alarm.lock);
+        run_tick(self, &last);
+        uint64_t now = clock_monotonic_ns();
+        if (now > deadline + period) { /* no burst to catch up: the elapsed time is in the next weight */
+            drop_count(DROP_late_tick);
+            deadline = now;
+        }
+        deadline += period;
+        pthread_mutex_lock(&self->alarm.lock);
+    }
+    pthread_mutex_unlock(&self->alarm.lock);
+    return NULL;
+}
+
+/* Our own small stack whatever RLIMIT_STACK says, and no signal but the two that a read may raise. */
+static bool make_thread(struct sampler *self) {
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setstacksize(&attributes, SAMPLER_STACK_BYTES);
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGBUS);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    self->thread_made = pthread_create(&self->thread, &attributes, run, self) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (self->thread_made) pthread_setname_np(self->thread, "otel_asyncprof");
+    return self->thread_made;
+}
+
+const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, bool no_signal_handlers) {
+    if (running) return "the sampler runs already";
+    if (!span_link_learn_nodes()) return "contexts are not laid out as expected";
+    safe_copy_use(!no_signal_handlers && signals_install() ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL);
+    free_sampler(sampler);
+    sampler = calloc(1, sizeof *sampler);
+    if (sampler) {
+        sampler->tick = tick_new(options, asyncio_directory);
+        sampler->spare = stack_table_new(STACK_TABLE_BYTES);
+        if (sampler->tick) sampler->tick->stacks = stack_table_new(STACK_TABLE_BYTES);
+    }
+    if (!sampler || !sampler->tick || !sampler->spare || !sampler->tick->stacks) {
+        free_sampler(sampler);
+        sampler = NULL;
+        return "memory is short";
+    }
+    sampler->interval_begin_ns = clock_realtime_ns();
+    if (!clock_alarm_init(&sampler->alarm) || pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
+        free_sampler(sampler);
+        sampler = NULL;
+        signals_restore();
+        return "its thread could not be made";
+    }
+    running = true;
+    return NULL;
+}
+
+void sampler_stop(void) {
+    if (!running) return;
+    running = false;
+    pthread_mutex_lock(&sampler->alarm.lock);
+    sampler->stopping = true;
+    pthread_mutex_unlock(&sampler->alarm.lock);
+    clock_alarm_ring(&sampler->alarm);
+    pthread_join(sampler->thread, NULL);
+    signals_restore();
+}
+
+bool sampler_is_running(void) { return running; }
+
+struct interval sampler_swap(void) {
+    if (!sampler) return (struct interval){0};
+    pthread_mutex_lock(&sampler->tick_lock);
+    struct stack_table *full = sampler->tick->stacks;
+    struct interval interval = {full, sampler->interval_begin_ns, clock_realtime_ns()};
+    sampler->interval_begin_ns = interval.end_unix_ns;
+    stack_table_reset(sampler->spare);
+    sampler->tick->stacks = sampler->spare;
+    sampler->spare = full;
+    code_table_reset(sampler->tick->codes);
+    tasks_forget_types(&sampler->tick->tasks);
+    pthread_mutex_unlock(&sampler->tick_lock);
+    return interval;
+}
+
+struct tick_options sampler_options(void) { return sampler ? sampler->tick->options : (struct tick_options){0}; }
+
+struct sampler_stats sampler_stats(void) {
+    struct sampler_stats stats = {.faults = safe_copy_faults()};
+    if (!sampler) return stats;
+    const struct tick *tick = sampler->tick; /* sums of words: each may be one tick old */
+    stats.ticks = tick->ticks;
+    stats.samples = tick->samples;
+    stats.tasks_seen = tick->tasks_seen;
+    stats.tasks_visited = tick->tasks_visited;
+    stats.threads_seen = tick->threads_seen;
+    stats.sampler_cpu_ns = __atomic_load_n(&sampler->cpu_ns, __ATOMIC_RELAXED);
+    return stats;
+}
+
+bool sampler_ignore_thread(uint32_t native_id) {
+    for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
+        if (ignored_threads[i] == native_id) return true;
+    for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) {
+        if (ignored_threads[i] && os_thread_state(ignored_threads[i]) != OS_THREAD_GONE) continue;
+        __atomic_store_n(&ignored_threads[i], native_id, __ATOMIC_RELAXED);
+        return true;
+    }
+    return false;
+}
+
+void sampler_after_fork_in_child(void) {
+    sampler = NULL;
+    running = false;
+    for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) ignored_threads[i] = 0;
+}

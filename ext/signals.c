@@ -1,0 +1,253 @@
+/* Every (re-)installation uses a handler function of its own, a level, that passes on to what it found. So a level only ever leads to
+   something older, also when a newcomer kept an earlier level as its previous action, calls it, or puts it back: newcomer and level
+   cannot send a fault round in a circle. One function for all installations could not tell such a call from a new fault. */
+#include "signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "safe_copy.h"
+#include "safe_copy_guarded.h"
+
+#define MAX_LEVELS 8
+#define MAX_REINSTALLS 3
+#define PASSING_SLOTS 256
+#define KERNEL_ACTION_WORDS 64
+
+#ifndef SEGV_MTEAERR
+#define SEGV_MTEAERR 8
+#endif
+
+enum { SEGV, BUS, SIGNALS };
+static const int signal_numbers[SIGNALS] = {SIGSEGV, SIGBUS};
+
+/* Read by the handler in any thread, so previous is published whole and what it points to is not written while it is in use. */
+struct level {
+    const struct sigaction *previous;
+    struct sigaction found[2]; /* before installing, and what the installation replaced when somebody came between */
+};
+static struct level levels[SIGNALS][MAX_LEVELS];
+static unsigned levels_used[SIGNALS], reinstalls[SIGNALS];
+static const struct sigaction default_action; /* all zero: SIG_DFL */
+
+static void entry_0(int, siginfo_t *, void *), entry_1(int, siginfo_t *, void *), entry_2(int, siginfo_t *, void *),
+    entry_3(int, siginfo_t *, void *), entry_4(int, siginfo_t *, void *), entry_5(int, siginfo_t *, void *),
+    entry_6(int, siginfo_t *, void *), entry_7(int, siginfo_t *, void *);
+static void (*const entries[MAX_LEVELS])(int, siginfo_t *, void *) = {entry_0, entry_1, entry_2, entry_3,
+                                                                     entry_4, entry_5, entry_6, entry_7};
+
+/* ---- passing on what is not ours (in the handler: async-signal-safe calls only) ---- */
+
+/* Which levels a fault has been through, for the case that a newcomer takes a level as its previous action twice. One slot for
+   several threads, without a lock: a thread whose slot was taken over begins anew, which costs one more round. No thread-local
+   storage: its first use may allocate, and the model that does not can keep the library from loading. */
+struct passing {
+    uint32_t thread, seen;
+    uintptr_t context, frame;
+};
+static struct passing passings[PASSING_SLOTS];
+
+static struct passing load_passing(const struct passing *slot) {
+    return (struct passing){__atomic_load_n(&slot->thread, __ATOMIC_RELAXED), __atomic_load_n(&slot->seen, __ATOMIC_RELAXED),
+                            __atomic_load_n(&slot->context, __ATOMIC_RELAXED), __atomic_load_n(&slot->frame, __ATOMIC_RELAXED)};
+}
+
+static void store_passing(struct passing *slot, struct passing value) {
+    __atomic_store_n(&slot->thread, value.thread, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->seen, value.seen, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->context, value.context, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->frame, value.frame, __ATOMIC_RELAXED);
+}
+
+/* Whether returning runs into the same fault again. False for kill() and its kin, and for errors reported some time afterwards. */
+static bool is_fault(int number, const siginfo_t *info) {
+    if (info->si_code <= 0) return false;
+    return info->si_code != (number == SIGBUS ? BUS_MCEERR_AO : SEGV_MTEAERR);
+}
+
+/* A fault recurs on return and then dumps the right place; a sent signal must be sent again. */
+static void act_by_default(int number, bool fault) {
+    sigaction(number, &default_action, NULL);
+    if (!fault) syscall(SYS_tgkill, getpid(), (pid_t)os_thread_id(), number);
+}
+
+/* Calls an older handler as the kernel would have: kept are the arguments (so si_addr and a changed context work), sa_mask,
+   SA_NODEFER, SA_SIGINFO and SA_RESETHAND. Not kept is the absence of SA_ONSTACK: it runs on the thread's alternate stack if there
+   is one, as ours must (Go and deep recursions need it). SIG_IGN does not hold for a fault: the kernel kills there too. */
+static void call_previous(const struct sigaction **previous, int number, siginfo_t *info, void *context) {
+    const struct sigaction *action = __atomic_load_n(previous, __ATOMIC_ACQUIRE);
+    bool fault = is_fault(number, info);
+    if (action->sa_handler == SIG_IGN && !fault) return;
+    if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN) {
+        act_by_default(number, fault);
+        return;
+    }
+    if (action->sa_flags & SA_RESETHAND) __atomic_store_n(previous, &default_action, __ATOMIC_RELEASE);
+    sigset_t blocked = action->sa_mask, before;
+    if (!(action->sa_flags & SA_NODEFER)) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    if (action->sa_flags & SA_SIGINFO)
+        action->sa_sigaction(number, info, context);
+    else
+        action->sa_handler(number);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The same fault comes back to us while an older handler runs below us: by a direct call, with the same context, or because that
+   handler raised the signal again. A slot that a handler left behind by siglongjmp is told by the stack: a new fault at the same
+   place has the same frame, not a deeper one. (Stacks grow down on every Linux processor that CPython supports.) */
+static void pass_on(unsigned level, int number, siginfo_t *info, void *context) {
+    uint32_t thread = os_thread_id();
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    struct passing *slot = &passings[thread % PASSING_SLOTS];
+    struct passing outer = load_passing(slot);
+    bool same = info->si_code <= 0 ? info->si_pid == getpid() : outer.context == (uintptr_t)context;
+    bool again = same && outer.thread == thread && frame < outer.frame;
+    uint32_t seen = again ? outer.seen : 0;
+    unsigned rest = level + 1; /* levels from here down that may still be passed */
+    while (rest > 0 && seen >> (rest - 1) & 1) rest--;
+    if (rest == 0) {
+        act_by_default(number, is_fault(number, info));
+        return;
+    }
+    store_passing(slot, (struct passing){thread, seen | 1u << (rest - 1), (uintptr_t)context, frame});
+    call_previous(&levels[number == SIGBUS ? BUS : SEGV][rest - 1].previous, number, info, context);
+    store_passing(slot, outer);
+}
+
+static void on_signal(unsigned level, int number, siginfo_t *info, void *context) {
+    /* A signal that was sent while the copy ran is no fault of the copy. */
+    if (info->si_code > 0 && safe_copy_resolve_fault(context)) return;
+    int error = errno;
+    pass_on(level, number, info, context);
+    errno = error;
+}
+
+#define ENTRY(level) \
+    static void entry_##level(int number, siginfo_t *info, void *context) { on_signal(level, number, info, context); }
+ENTRY(0) ENTRY(1) ENTRY(2) ENTRY(3) ENTRY(4) ENTRY(5) ENTRY(6) ENTRY(7)
+
+/* ---- installing, checking, restoring (one thread at a time) ---- */
+
+static int level_of(uintptr_t handler) {
+    for (int level = 0; level < MAX_LEVELS; level++)
+        if (handler == (uintptr_t)entries[level]) return level;
+    return -1;
+}
+
+/* The level the kernel will call, or -1. Asked of the kernel, because libraries interpose sigaction() and answer what was asked of
+   them, not what is in force. The handler is the first word of the kernel's structure; where it is not (MIPS), we are never
+   found on top, and the caller uses system calls. */
+static int level_in_force(int signal) {
+    uintptr_t action[KERNEL_ACTION_WORDS] = {0};
+    if (syscall(SYS_rt_sigaction, signal_numbers[signal], NULL, action, (size_t)(_NSIG / 8)) != 0) return -1;
+    return level_of(action[0]);
+}
+
+/* The newcomer on top has been there before: it installed itself anew and may now hold one of our levels as its previous action. The
+   levels that still lead to it would come round to themselves, even without a nested call when it puts that level back and returns. */
+static void forget_newcomer(int signal, unsigned levels_below, const struct sigaction *newcomer) {
+    struct level *below = levels[signal];
+    if (newcomer->sa_handler == SIG_DFL || newcomer->sa_handler == SIG_IGN) return;
+    for (unsigned i = 0; i < levels_below; i++)
+        if (below[i].previous->sa_handler == newcomer->sa_handler)
+            __atomic_store_n(&below[i].previous, i > 0 ? below[i - 1].previous : &default_action, __ATOMIC_RELEASE);
+}
+
+static void leave_newcomer(int signal) {
+    struct sigaction newcomer;
+    if (sigaction(signal_numbers[signal], NULL, &newcomer) == 0) forget_newcomer(signal, levels_used[signal], &newcomer);
+}
+
+static bool is_on_top(int signal) {
+    int level = level_in_force(signal);
+    if (level < 0) return false;
+    levels_used[signal] = (unsigned)level + 1; /* a newcomer has put this one back; nobody leads to the levels above any more */
+    return true;
+}
+
+static bool put_on_top(int signal) {
+    int number = signal_numbers[signal];
+    if (is_on_top(signal)) return true;
+    if (levels_used[signal] == MAX_LEVELS) return false;
+    unsigned above = levels_used[signal];
+    struct level *level = &levels[signal][above];
+    if (sigaction(number, NULL, &level->found[0]) != 0) return false;
+    __atomic_store_n(&level->previous, &level->found[0], __ATOMIC_RELEASE);
+    levels_used[signal]++; /* before the handler stands, so that a child forked in between does not use this level twice */
+    struct sigaction ours = {.sa_sigaction = entries[above], .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    sigemptyset(&ours.sa_mask);
+    if (sigaction(number, &ours, &level->found[1]) != 0) {
+        levels_used[signal]--;
+        return false;
+    }
+    if (level->found[1].sa_handler != level->found[0].sa_handler)
+        __atomic_store_n(&level->previous, &level->found[1], __ATOMIC_RELEASE);
+    forget_newcomer(signal, above, level->previous);
+    if (level_in_force(signal) == (int)above) return true;
+    sigaction(number, level->previous, NULL); /* an interposer kept the signal for itself */
+    levels_used[signal]--;
+    return false;
+}
+
+static bool prove(void) {
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    sigset_t faults, before; /* a blocked fault kills */
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &faults, &before);
+    unsigned char byte;
+    bool proven = !safe_copy_guarded(&byte, (uintptr_t)page, 1);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(page, size);
+    return proven;
+}
+
+bool signals_install(void) {
+    bool installed = true;
+    for (int signal = 0; signal < SIGNALS; signal++) installed = put_on_top(signal) && installed;
+    if (installed && prove()) return true;
+    signals_restore();
+    return false;
+}
+
+bool signals_check(void) {
+    bool ours = true;
+    for (int signal = 0; signal < SIGNALS; signal++) {
+        if (is_on_top(signal)) continue;
+        if (reinstalls[signal] < MAX_REINSTALLS) {
+            reinstalls[signal]++;
+            ours = put_on_top(signal) && ours;
+        } else {
+            ours = false;
+            leave_newcomer(signal);
+        }
+    }
+    return ours;
+}
+
+void signals_restore(void) {
+    for (int signal = 0; signal < SIGNALS; signal++) {
+        int level = level_in_force(signal);
+        if (level < 0) { /* it stays, and may lead to us: the levels go on passing through */
+            leave_newcomer(signal);
+            continue;
+        }
+        struct sigaction replaced;
+        sigaction(signal_numbers[signal], levels[signal][level].previous, &replaced);
+        if (level_of((uintptr_t)replaced.sa_sigaction) == level)
+            levels_used[signal] = (unsigned)level;
+        else
+            sigaction(signal_numbers[signal], &replaced, NULL); /* somebody came between the two calls */
+    }
+}

@@ -1,0 +1,234 @@
+#define PY_SSIZE_T_CLEAN
+#include "span_context.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "span_objects.h"
+
+struct runtime_context {
+    PyObject_HEAD
+    PyObject *context_var, *span_key, *current_tasks, *get_running_loop;
+    struct span_source source;
+    unsigned long long failures;
+};
+
+/* Not in the limited API, but exported by every CPython we support. */
+static int (*context_var_get)(PyObject *, PyObject *, PyObject **);
+static PyObject *(*context_var_set)(PyObject *, PyObject *);
+static int (*context_var_reset)(PyObject *, PyObject *);
+static int (*context_enter)(PyObject *);
+static int (*context_exit)(PyObject *);
+
+uint64_t span_context_view_type(void) { return (uint64_t)(uintptr_t)span_view_type; }
+size_t span_context_view_offset(void) { return span_view_offset; }
+
+static struct runtime_context *as_runtime(PyObject *object) { return (struct runtime_context *)(void *)object; }
+
+/* Address of the task that runs in this thread, 0 outside a task. */
+static int current_task(struct runtime_context *self, uint64_t *address) {
+    *address = 0;
+    PyObject *loop = PyObject_CallNoArgs(self->get_running_loop), *task = NULL;
+    if (loop == NULL) return -1;
+    bool in_loop = loop != Py_None;
+    if (in_loop) task = PyDict_GetItemWithError(self->current_tasks, loop);
+    if (task != NULL && task != Py_None) *address = (uint64_t)(uintptr_t)task;
+    Py_DECREF(loop);
+    return in_loop && task == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+/* What attach() sets: a new reference. Whatever goes wrong, the context itself is good enough; only what is no Exception, such as
+   KeyboardInterrupt, passes through. owner: NULL for the task that runs now. inherit: from the view that is current now. */
+static PyObject *view_or_context(struct runtime_context *self, PyObject *context, const uint64_t *owner, bool inherit) {
+    const struct view_part *view = span_view_of(context);
+    if (view == NULL && Py_TYPE(context) != span_context_type) return Py_NewRef(context);
+    PyObject *span = PyDict_GetItemWithError(context, self->span_key), *current = NULL, *result = NULL;
+    uint64_t task = owner != NULL ? *owner : 0;
+    if (span == NULL || span == Py_None) {
+        if (span != NULL || !PyErr_Occurred()) result = Py_NewRef(context);
+    } else {
+        Py_INCREF(span);
+        if (owner != NULL || current_task(self, &task) == 0) {
+            if (view != NULL && view->fields.owner == task)
+                result = Py_NewRef(context);
+            else if (!inherit || context_var_get(self->context_var, NULL, &current) == 0)
+                result = span_view_make(&self->source, context, span, current, task);
+        }
+        Py_DECREF(span);
+        Py_XDECREF(current);
+    }
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+        self->failures++;
+        result = Py_NewRef(context);
+    }
+    return result;
+}
+
+static PyObject *attach(PyObject *object, PyObject *context) {
+    PyObject *view = view_or_context(as_runtime(object), context, NULL, true);
+    if (view == NULL) return NULL;
+    PyObject *token = context_var_set(as_runtime(object)->context_var, view);
+    Py_DECREF(view);
+    return token;
+}
+
+static PyObject *get_current(PyObject *object, PyObject *Py_UNUSED(unused)) {
+    PyObject *context = NULL, *context_var = as_runtime(object)->context_var;
+    if (context_var_get(context_var, NULL, &context) < 0) return NULL;
+    if (context == NULL) PyErr_SetObject(PyExc_LookupError, context_var);
+    return context;
+}
+
+/* Tokens made before we were installed bring back plain contexts: those get their view here. */
+static PyObject *detach(PyObject *object, PyObject *token) {
+    struct runtime_context *self = as_runtime(object);
+    PyObject *context = NULL, *view = NULL, *unused = NULL;
+    if (context_var_reset(self->context_var, token) < 0 || context_var_get(self->context_var, NULL, &context) < 0) return NULL;
+    bool plain = context != NULL && Py_TYPE(context) == span_context_type && PyDict_Size(context) != 0;
+    if (plain) view = view_or_context(self, context, NULL, false);
+    if (view != NULL && view != context) unused = context_var_set(self->context_var, view);
+    Py_XDECREF(context), Py_XDECREF(view), Py_XDECREF(unused);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *view(PyObject *object, PyObject *arguments) {
+    PyObject *context, *owner = NULL;
+    if (!PyArg_ParseTuple(arguments, "O|O:view", &context, &owner)) return NULL;
+    uint64_t address = owner != Py_None ? (uint64_t)(uintptr_t)owner : 0;
+    return view_or_context(as_runtime(object), context, owner != NULL ? &address : NULL, owner == NULL);
+}
+
+/* The value is compared inside: while the view was made, the context may have been entered and left by its task. From context_enter
+   to context_exit no Python code runs, so no other thread meets an entered context. */
+static PyObject *backfill(PyObject *object, PyObject *arguments) {
+    struct runtime_context *self = as_runtime(object);
+    PyObject *context, *owner, *inside = NULL, *unused = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO:backfill", &context, &owner)) return NULL;
+    PyObject *value = PyObject_CallMethod(context, "get", "O", self->context_var);
+    if (value == NULL) return NULL;
+    uint64_t address = owner != Py_None ? (uint64_t)(uintptr_t)owner : 0;
+    PyObject *view = span_view_of(value) == NULL ? view_or_context(self, value, &address, false) : Py_NewRef(value);
+    bool replaced = false;
+    if (view != NULL && view != value && context_enter(context) == 0) {
+        if (context_var_get(self->context_var, NULL, &inside) == 0 && inside == value) {
+            unused = context_var_set(self->context_var, view);
+            replaced = unused != NULL;
+        }
+        if (context_exit(context) < 0) replaced = false;
+    }
+    Py_DECREF(value);
+    Py_XDECREF(view), Py_XDECREF(inside), Py_XDECREF(unused);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(replaced);
+}
+
+static void runtime_dealloc(PyObject *object) {
+    struct runtime_context *self = as_runtime(object);
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(self->context_var), Py_XDECREF(self->span_key), Py_XDECREF(self->current_tasks);
+    Py_XDECREF(self->get_running_loop), Py_XDECREF((PyObject *)self->source.non_recording);
+    Py_XDECREF(self->source.notice), Py_XDECREF(self->source.noticed);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyObject *runtime_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"context_var",   "context_type",     "span_key",              "non_recording_span",
+                            "current_tasks", "get_running_loop", "notice_span_processor", NULL};
+    PyObject *context_var, *context_type, *span_key, *non_recording, *current_tasks, *get_running_loop, *notice;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO!UO!O!OO", names, &context_var, &PyType_Type, &context_type, &span_key,
+                                     &PyType_Type, &non_recording, &PyDict_Type, &current_tasks, &get_running_loop, &notice))
+        return NULL;
+    PyObject *current = NULL;
+    if (context_var_get(context_var, Py_None, &current) < 0) return NULL; /* TypeError: no ContextVar */
+    Py_DECREF(current);
+    if (span_view_type_make((PyTypeObject *)context_type) < 0) return NULL;
+    struct runtime_context *self = as_runtime(PyType_GenericAlloc(type, 0));
+    if (self == NULL) return NULL;
+    self->context_var = Py_NewRef(context_var);
+    self->span_key = Py_NewRef(span_key);
+    self->source.non_recording = (PyTypeObject *)Py_NewRef(non_recording);
+    self->source.notice = Py_NewRef(notice);
+    self->current_tasks = Py_NewRef(current_tasks);
+    self->get_running_loop = Py_NewRef(get_running_loop);
+    return (PyObject *)self;
+}
+
+static PyObject *get_context_var(PyObject *object, void *Py_UNUSED(closure)) { return Py_NewRef(as_runtime(object)->context_var); }
+static PyObject *get_failures(PyObject *object, void *Py_UNUSED(closure)) {
+    return PyLong_FromUnsignedLongLong(as_runtime(object)->failures);
+}
+static PyObject *get_open_spans(PyObject *Py_UNUSED(object), void *Py_UNUSED(closure)) { return PyLong_FromSize_t(span_open_count()); }
+static PyObject *get_view_type(PyObject *Py_UNUSED(object), void *Py_UNUSED(closure)) { return Py_NewRef((PyObject *)span_view_type); }
+
+static PyMethodDef runtime_methods[] = {
+    {"attach", attach, METH_O, "Sets a context, or the view of it when it carries a span; returns the token for detach()."},
+    {"get_current", get_current, METH_NOARGS, "The context that is set."},
+    {"detach", detach, METH_O, "Sets what was set before the attach() that returned this token."},
+    {"view", view, METH_VARARGS, "What attach() would set for a context, or would have set in the task given as owner."},
+    {"backfill", backfill, METH_VARARGS, "Puts the view in a contextvars.Context that is not entered; RuntimeError when it is."},
+    {NULL, NULL, 0, NULL},
+};
+static PyGetSetDef runtime_properties[] = {
+    {"_current_context", get_context_var, NULL, "The ContextVar, under the name that OpenTelemetry's own class gives it.", NULL},
+    {"failures", get_failures, NULL, "How often a context was set without a view because the span could not be read.", NULL},
+    {"open_spans", get_open_spans, NULL, "Spans that were activated and have not ended.", NULL},
+    {"view_type", get_view_type, NULL, "The type of all views.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyType_Slot runtime_slots[] = {
+    {Py_tp_doc, "attach, get_current and detach over one ContextVar, with a view in place of a Context that carries a span."},
+    {Py_tp_new, (void *)runtime_new},
+    {Py_tp_dealloc, (void *)runtime_dealloc},
+    {Py_tp_methods, runtime_methods},
+    {Py_tp_getset, runtime_properties},
+    {0, NULL},
+};
+static PyType_Spec runtime_spec = {"otel_asyncprof._native.ContextVarsRuntimeContext", sizeof(struct runtime_context), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, runtime_slots};
+
+static PyObject *module_span_ended(PyObject *Py_UNUSED(module), PyObject *span_id) {
+    uint64_t id = PyLong_AsUnsignedLongLong(span_id);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(span_ended(id));
+}
+
+static PyObject *read_view(PyObject *Py_UNUSED(module), PyObject *context) {
+    const struct view_part *part = span_view_of(context);
+    if (part == NULL || part->fields.checksum != span_view_checksum(&part->fields)) Py_RETURN_NONE;
+    const struct span_view *fields = &part->fields;
+    PyObject *cell = Py_None;
+    if (part->cell == NULL) Py_INCREF(cell);
+    else cell = Py_BuildValue("{s:y#,s:O,s:O}", "span_id", (const char *)part->cell->fields.span_id, (Py_ssize_t)8, "ended",
+                              part->cell->fields.ended ? Py_True : Py_False, "name", part->cell->name ? part->cell->name : Py_None);
+    if (cell == NULL) return NULL;
+    return Py_BuildValue("{s:y#,s:y#,s:y#,s:K,s:K,s:K,s:K,s:K,s:K,s:N}", "trace_id", (const char *)fields->trace_id, (Py_ssize_t)16,
+                         "span_id", (const char *)fields->span_id, (Py_ssize_t)8, "local_root", (const char *)fields->local_root,
+                         (Py_ssize_t)8, "flags", fields->flags, "owner", fields->owner, "spawner", fields->spawner, "cell_address",
+                         fields->cell, "spawner_cell", fields->spawner_cell, "root_cell", fields->root_cell, "cell", cell);
+}
+
+static PyMethodDef module_functions[] = {
+    {"span_ended", module_span_ended, METH_O, "Marks a span: from now on no sample is linked to it. True when it was known."},
+    {"read_view", read_view, METH_O, "The fields of a view; None for a context that is none."},
+    {NULL, NULL, 0, NULL},
+};
+
+static bool find_function(const char *name, void *function) {
+    void *address = dlsym(RTLD_DEFAULT, name);
+    if (address == NULL) PyErr_Format(PyExc_ImportError, "this interpreter does not export %s", name);
+    memcpy(function, &address, sizeof address);
+    return address != NULL;
+}
+
+int span_context_init(PyObject *module) {
+    if (!find_function("PyContextVar_Get", &context_var_get) || !find_function("PyContextVar_Set", &context_var_set) ||
+        !find_function("PyContextVar_Reset", &context_var_reset) || !find_function("PyContext_Enter", &context_enter) ||
+        !find_function("PyContext_Exit", &context_exit) || span_objects_init(module) < 0 ||
+        PyModule_AddFunctions(module, module_functions) < 0)
+        return -1;
+    PyObject *type = PyType_FromSpec(&runtime_spec);
+    if (type == NULL) return -1;
+    int result = PyModule_AddObjectRef(module, "ContextVarsRuntimeContext", type);
+    Py_DECREF(type);
+    return result;
+}

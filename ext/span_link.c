@@ -1,0 +1,91 @@
+#include "span_link.h"
+
+#include <string.h>
+
+#include "cpython/layout.h"
+#include "drop.h"
+#include "read_object.h"
+#include "safe_copy.h"
+
+#define MAX_LEVELS 8      /* 32 hash bits, 5 a level, and one for collisions */
+#define MAX_COLLISIONS 16
+#define LEVEL_BITS 5
+
+static uint64_t bitmap_node_type, array_node_type;
+
+static bool node_type_of(uint64_t context, uint64_t *type) {
+    uint64_t vars, root;
+    return context && safe_copy_word(&vars, context + layout.context_vars) && safe_copy_word(&root, vars + layout.hamt_root) &&
+           safe_copy_word(type, root + OBJECT_TYPE);
+}
+
+bool span_link_learn_nodes(void) {
+    return node_type_of(anchors.context_bitmap, &bitmap_node_type) && node_type_of(anchors.context_array, &array_node_type) &&
+           bitmap_node_type != array_node_type;
+}
+
+/* As CPython folds a hash for its tries: -1 is not a hash. */
+static uint32_t fold(uint64_t hash) {
+    uint32_t folded = (uint32_t)hash ^ (uint32_t)(hash >> 32);
+    return folded == UINT32_MAX ? UINT32_MAX - 1 : folded;
+}
+
+static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
+    uint64_t size, pair[2];
+    if (!safe_copy_word(&size, node + layout.hamt_collision_size) || size > 2 * MAX_COLLISIONS) return false;
+    for (uint64_t i = 0; i + 1 < size; i += 2) {
+        if (!safe_copy(pair, node + layout.hamt_collision_items + 8 * i, sizeof pair)) return false;
+        if (pair[0] == key) return *value = pair[1], true;
+    }
+    return false;
+}
+
+/* Nodes are never changed once made: what can go wrong is that they are freed meanwhile. */
+static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *value) {
+    for (unsigned level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
+        uint64_t type, pair[2];
+        uint32_t bit = hash & ((1u << LEVEL_BITS) - 1), bitmap;
+        if (!safe_copy_word(&type, node + OBJECT_TYPE)) return drop_count(DROP_unreadable_memory), false;
+        if (type == array_node_type) {
+            if (!safe_copy_word(&node, node + layout.hamt_array_items + 8ull * bit)) return drop_count(DROP_unreadable_memory), false;
+            continue;
+        }
+        if (type != bitmap_node_type) return find_in_collision(node, key, value);
+        if (!safe_copy(&bitmap, node + layout.hamt_bitmap, sizeof bitmap)) return drop_count(DROP_unreadable_memory), false;
+        if (!(bitmap >> bit & 1)) return false;
+        uint64_t index = (uint64_t)__builtin_popcount(bitmap & ((1u << bit) - 1));
+        if (!safe_copy(pair, node + layout.hamt_bitmap_items + 16 * index, sizeof pair))
+            return drop_count(DROP_unreadable_memory), false;
+        if (pair[0]) return pair[0] == key ? (*value = pair[1], true) : false;
+        node = pair[1]; /* no key: the value is the node below */
+    }
+    return false;
+}
+
+bool span_link_read(uint64_t context, struct span_view *view) {
+    uint64_t vars, root, hash, value, type;
+    if (!context || !anchors.context_var || !anchors.type_span_view) return false;
+    if (!safe_copy_word(&vars, context + layout.context_vars) || !safe_copy_word(&root, vars + layout.hamt_root) ||
+        !safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash))
+        return drop_count(DROP_unreadable_memory), false;
+    if (!find_variable(root, fold(hash), anchors.context_var, &value)) return false;
+    if (!safe_copy_word(&type, value + OBJECT_TYPE) || type != anchors.type_span_view) return false;
+    if (!safe_copy(view, value + anchors.span_view_offset, sizeof *view)) return drop_count(DROP_unreadable_memory), false;
+    if (view->magic != SPAN_VIEW_MAGIC || view->checksum != span_view_checksum(view))
+        return drop_count(DROP_unreadable_object), false;
+    return true;
+}
+
+static bool read_cell(uint64_t address, struct span_cell *cell) {
+    return address && safe_copy(cell, address, sizeof *cell) && cell->magic == SPAN_CELL_MAGIC;
+}
+
+bool span_link_root_name(const struct span_view *view, char *text, size_t *size) {
+    struct span_cell cell;
+    return read_cell(view->root_cell, &cell) && cell.name && read_string(cell.name, text, size);
+}
+
+bool span_link_ended(uint64_t address) {
+    struct span_cell cell;
+    return address && (!read_cell(address, &cell) || cell.ended);
+}

@@ -1,0 +1,23 @@
+/* The span that is current in a context: the context's variables -> the view -> ids. */
+#ifndef OTEL_ASYNCPROF_SPAN_LINK_H
+#define OTEL_ASYNCPROF_SPAN_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "span_view.h"
+
+/* Learns the kinds of hash trie nodes from live contexts. False when they are not laid out as expected. */
+bool span_link_learn_nodes(void);
+
+/* The view in a context, whole and checked. False when the context carries no span, or the view could not be read. */
+bool span_link_read(uint64_t context, struct span_view *view);
+
+/* The name that the local root's span had when it was activated. text must hold MAX_STRING_BYTES. */
+bool span_link_root_name(const struct span_view *view, char *text, size_t *size);
+
+/* Whether the span of a cell has ended, or the cell is no more. */
+bool span_link_ended(uint64_t cell);
+
+#endif

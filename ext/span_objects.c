@@ -1,0 +1,373 @@
+#include "span_objects.h"
+
+#include <endian.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "span_view.h"
+
+/* A span that is never ended must not hold memory for ever. */
+enum { MAX_OPEN_SPANS = 1 << 16, CELL_BUCKETS = 1 << 16 };
+
+/* What a span says of itself. */
+struct span_facts {
+    uint64_t trace_id[2]; /* high, low */
+    uint64_t span_id;
+    uint64_t flags;
+    bool ended;
+};
+
+PyTypeObject *span_context_type, *span_view_type;
+size_t span_view_offset;
+static PyTypeObject *cell_type;
+static newfunc dict_new;
+static PyObject *no_arguments, *sixty_four;
+
+#define NAME_LIST(X) \
+    X(_context) X(_end_time) X(_name) X(_span_processor) X(name) X(get_span_context) X(is_recording) \
+    X(trace_id) X(span_id) X(is_remote) X(trace_flags) X(is_valid)
+#define NAME_DECLARE(name) static PyObject *str_##name;
+NAME_LIST(NAME_DECLARE)
+
+static struct view_part *part_of(PyObject *view) { return (struct view_part *)(void *)((char *)view + span_view_offset); }
+
+const struct view_part *span_view_of(PyObject *object) {
+    if (object == NULL || span_view_type == NULL || Py_TYPE(object) != span_view_type) return NULL;
+    return part_of(object)->fields.magic == SPAN_VIEW_MAGIC ? part_of(object) : NULL;
+}
+
+static void retain(struct cell_object *cell) { Py_XINCREF((PyObject *)(void *)cell); }
+static void release(struct cell_object *cell) { Py_XDECREF((PyObject *)(void *)cell); }
+
+/* ---- cells of open spans: a hash table by span id, and the same cells in a list by age. Guarded by the GIL: nothing here runs
+   Python code or can start a garbage collection. */
+
+static struct cell_object *buckets[CELL_BUCKETS];
+static struct cell_object *oldest, *newest;
+static size_t open_spans;
+
+static struct cell_object **bucket_of(uint64_t span_id) {
+    return &buckets[(span_id * 0x9e3779b97f4a7c15ull) >> 48];
+}
+
+/* Borrowed. */
+static struct cell_object *find_cell(uint64_t span_id) {
+    struct cell_object *cell = *bucket_of(span_id);
+    while (cell != NULL && cell->span_id != span_id) cell = cell->next_in_bucket;
+    return cell;
+}
+
+static void close_cell(struct cell_object *cell) {
+    __atomic_store_n(&cell->fields.ended, 1, __ATOMIC_RELAXED);
+    if (!cell->open) return;
+    struct cell_object **link = bucket_of(cell->span_id);
+    while (*link != cell) link = &(*link)->next_in_bucket;
+    *link = cell->next_in_bucket;
+    *(cell->older != NULL ? &cell->older->newer : &oldest) = cell->newer;
+    *(cell->newer != NULL ? &cell->newer->older : &newest) = cell->older;
+    open_spans--;
+    cell->open = false;
+    release(cell);
+}
+
+static void open_cell(struct cell_object *cell) {
+    if (open_spans == MAX_OPEN_SPANS) close_cell(oldest);
+    struct cell_object **bucket = bucket_of(cell->span_id);
+    cell->next_in_bucket = *bucket;
+    *bucket = cell;
+    cell->older = newest;
+    *(newest != NULL ? &newest->newer : &oldest) = cell;
+    newest = cell;
+    open_spans++;
+    cell->open = true;
+    retain(cell);
+}
+
+static void cell_dealloc(PyObject *object) {
+    struct cell_object *cell = (struct cell_object *)(void *)object;
+    __atomic_store_n(&cell->fields.magic, 0, __ATOMIC_RELAXED);
+    Py_XDECREF(cell->name);
+    release(cell->root);
+    ((freefunc)PyType_GetSlot(cell_type, Py_tp_free))(object);
+    Py_DECREF((PyObject *)cell_type);
+}
+
+/* ---- reading a span */
+
+static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+    return value;
+}
+
+/* The int objects of trace ids seen last: the spans of a trace share one. To take 128 bits out of an int costs another int. */
+enum { TRACE_MEMO = 64 };
+static struct { PyObject *object; uint64_t words[2]; } trace_memo[TRACE_MEMO];
+
+static int read_trace_id(PyObject *trace_id, uint64_t words[2]) {
+    unsigned slot = (unsigned)((uintptr_t)trace_id >> 5) % TRACE_MEMO;
+    if (trace_memo[slot].object != trace_id) {
+        PyObject *high = PyNumber_Rshift(trace_id, sixty_four), *old = trace_memo[slot].object;
+        if (high == NULL) return -1;
+        words[0] = PyLong_AsUnsignedLongLongMask(high);
+        words[1] = PyLong_AsUnsignedLongLongMask(trace_id);
+        Py_DECREF(high);
+        if (!PyLong_CheckExact(trace_id)) return 0;
+        trace_memo[slot].object = Py_NewRef(trace_id);
+        memcpy(trace_memo[slot].words, words, sizeof trace_memo[slot].words);
+        Py_XDECREF(old);
+    }
+    memcpy(words, trace_memo[slot].words, sizeof trace_memo[slot].words);
+    return 0;
+}
+
+/* The items of a SpanContext. is_valid has checked the width of the ids. 1 valid, 0 not, -1 with an exception. */
+enum { TRACE_ID, SPAN_ID, IS_REMOTE, TRACE_FLAGS, TRACE_STATE, IS_VALID, FACTS };
+
+static int facts_from(PyObject *const item[FACTS], struct span_facts *facts) {
+    if (!PyLong_Check(item[TRACE_ID]) || !PyLong_Check(item[SPAN_ID]) || !PyLong_Check(item[TRACE_FLAGS])) return 0;
+    int valid = item[IS_VALID] == Py_True ? 1 : PyObject_IsTrue(item[IS_VALID]);
+    if (valid <= 0) return valid;
+    int remote = item[IS_REMOTE] == Py_False ? 0 : PyObject_IsTrue(item[IS_REMOTE]);
+    if (remote < 0 || read_trace_id(item[TRACE_ID], facts->trace_id) < 0) return -1;
+    facts->span_id = PyLong_AsUnsignedLongLongMask(item[SPAN_ID]);
+    bool sampled = PyLong_AsUnsignedLongLongMask(item[TRACE_FLAGS]) & 1;
+    facts->flags = (remote ? SPAN_REMOTE : 0) | (sampled ? SPAN_SAMPLED : 0);
+    return 1;
+}
+
+static int facts_from_properties(PyObject *span_context, struct span_facts *facts) {
+    PyObject *const name[FACTS] = {str_trace_id, str_span_id, str_is_remote, str_trace_flags, Py_None, str_is_valid};
+    PyObject *item[FACTS] = {NULL};
+    int valid = 1;
+    for (int i = 0; i < FACTS && valid > 0; i++)
+        if (i != TRACE_STATE && (item[i] = PyObject_GetAttr(span_context, name[i])) == NULL) valid = -1;
+    if (valid > 0) valid = facts_from(item, facts);
+    for (int i = 0; i < FACTS; i++) Py_XDECREF(item[i]);
+    return valid;
+}
+
+/* OpenTelemetry's spans keep their SpanContext, a tuple, in _context: to read it there costs no Python call. */
+static int read_ids(PyObject *span, struct span_facts *facts) {
+    PyObject *span_context = attribute_or_null(span, str__context);
+    if (span_context == NULL && PyErr_Occurred()) return -1;
+    if (span_context == NULL || !PyTuple_Check(span_context)) {
+        Py_XDECREF(span_context);
+        span_context = PyObject_CallMethodObjArgs(span, str_get_span_context, NULL);
+        if (span_context == NULL) return -1;
+    }
+    int valid = 0;
+    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) == FACTS) {
+        PyObject *item[FACTS];
+        for (int i = 0; i < FACTS; i++) item[i] = PyTuple_GetItem(span_context, i);
+        valid = facts_from(item, facts);
+    } else if (span_context != Py_None) {
+        valid = facts_from_properties(span_context, facts);
+    }
+    Py_DECREF(span_context);
+    return valid;
+}
+
+static int read_recording(struct span_source *source, PyObject *span, struct span_facts *facts) {
+    if (Py_TYPE(span) == source->non_recording) return 0;
+    PyObject *end_time = attribute_or_null(span, str__end_time);
+    if (end_time != NULL) {
+        facts->ended = end_time != Py_None;
+        Py_DECREF(end_time);
+    } else {
+        if (PyErr_Occurred()) return -1;
+        PyObject *answer = PyObject_CallMethodObjArgs(span, str_is_recording, NULL);
+        int recording = answer != NULL ? PyObject_IsTrue(answer) : -1;
+        Py_XDECREF(answer);
+        if (recording < 0) return -1;
+        if (!recording && find_cell(facts->span_id) == NULL) return 0; /* it never was */
+        facts->ended = !recording;
+    }
+    if (!facts->ended) facts->flags |= SPAN_RECORDING;
+    return 0;
+}
+
+/* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */
+static int notice_processor(struct span_source *source, PyObject *span) {
+    PyObject *processor = attribute_or_null(span, str__span_processor);
+    if (processor == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (processor == source->noticed) return Py_DECREF(processor), 0;
+    PyObject *old = source->noticed, *answer = NULL;
+    source->noticed = processor;
+    Py_XDECREF(old);
+    answer = PyObject_CallFunctionObjArgs(source->notice, processor, NULL);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
+/* A new reference to a cell that is not in the table yet. */
+static struct cell_object *new_cell(struct span_source *source, PyObject *span, uint64_t span_id) {
+    PyObject *name = notice_processor(source, span) == 0 ? attribute_or_null(span, str__name) : NULL;
+    if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
+    if (PyErr_Occurred()) return NULL;
+    struct cell_object *cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
+    Py_XDECREF(name);
+    if (cell == NULL || PyErr_Occurred()) return release(cell), NULL;
+    cell->span_id = span_id;
+    cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
+    uint64_t id = htobe64(span_id);
+    memcpy(cell->fields.span_id, &id, sizeof id);
+    return cell;
+}
+
+/* A new reference: the cell of a span that records or has recorded; NULL without an exception when it never did.
+   *known: it was made by an earlier activation. Between reading _end_time and opening the cell nothing lets another thread in:
+   span_ended() finds every cell that was opened for a span not yet ended. */
+static struct cell_object *cell_of(struct span_source *source, PyObject *span, struct span_facts *facts, bool *known) {
+    *known = false;
+    if (facts->flags & SPAN_REMOTE) return NULL;
+    struct cell_object *found = find_cell(facts->span_id), *cell = NULL;
+    if (found == NULL) {
+        if (Py_TYPE(span) == source->non_recording || (cell = new_cell(source, span, facts->span_id)) == NULL) return NULL;
+    }
+    if (read_recording(source, span, facts) < 0) return release(cell), NULL;
+    found = find_cell(facts->span_id); /* again: the attributes of a foreign span may be code */
+    if (found != NULL) {
+        *known = true;
+        release(cell);
+        retain(found);
+        if (facts->ended) close_cell(found);
+        return found;
+    }
+    if (cell == NULL || !(facts->ended || facts->flags & SPAN_RECORDING)) return release(cell), NULL;
+    if (facts->ended) cell->fields.ended = 1;
+    else open_cell(cell);
+    return cell;
+}
+
+/* ---- views */
+
+/* Both subtype_dealloc and the garbage collector call this, once in an object's life; a tp_dealloc of our own could not hand over
+   to that of the base, which is subtype_dealloc and would call it again. */
+static void view_finalize(PyObject *view) {
+    struct view_part *part = part_of(view);
+    struct cell_object *cell = part->cell, *spawner_cell = part->spawner_cell, *root_cell = part->root_cell;
+    __atomic_store_n(&part->fields.magic, 0, __ATOMIC_RELEASE);
+    memset(part, 0, sizeof *part);
+    release(cell), release(spawner_cell), release(root_cell);
+}
+
+static struct cell_object *hold(struct cell_object *cell, uint64_t *address) {
+    retain(cell);
+    *address = cell != NULL ? (uint64_t)(uintptr_t)&cell->fields : 0;
+    return cell;
+}
+
+static void fill(struct view_part *part, const struct span_facts *facts, struct cell_object *cell, bool known,
+                 const struct view_part *current, const struct view_part *rooted, uint64_t owner) {
+    struct span_view *fields = &part->fields;
+    uint64_t ids[3] = {htobe64(facts->trace_id[0]), htobe64(facts->trace_id[1]), htobe64(facts->span_id)};
+    memcpy(fields->trace_id, ids, 16);
+    memcpy(fields->span_id, &ids[2], 8);
+    fields->flags = facts->flags;
+    fields->owner = owner;
+    struct cell_object *root = cell, *spawner_cell = NULL;
+    if (known) { /* the local root is a fact of the span: settled when it was first activated */
+        memcpy(fields->local_root, cell->local_root, 8);
+        if (cell->root != NULL) root = cell->root;
+        else if (memcmp(cell->local_root, fields->span_id, 8) != 0) root = NULL;
+    } else if (!(facts->flags & SPAN_REMOTE)) { /* a remote span has none */
+        memcpy(fields->local_root, &ids[2], 8);
+        if (rooted != NULL && !(rooted->fields.flags & SPAN_REMOTE) && memcmp(rooted->fields.trace_id, ids, 16) == 0) {
+            memcpy(fields->local_root, rooted->fields.local_root, 8);
+            root = rooted->root_cell;
+        }
+        if (cell != NULL) {
+            memcpy(cell->local_root, fields->local_root, 8);
+            if (root != cell) retain(root), cell->root = root;
+        }
+    }
+    if (current != NULL && current->fields.owner != owner) {
+        fields->spawner = current->fields.owner;
+        if (fields->spawner != 0) spawner_cell = current->cell;
+    } else if (current != NULL) {
+        fields->spawner = current->fields.spawner;
+        spawner_cell = current->spawner_cell;
+    }
+    part->cell = hold(cell, &fields->cell);
+    part->root_cell = hold(root, &fields->root_cell);
+    part->spawner_cell = hold(spawner_cell, &fields->spawner_cell);
+    fields->magic = SPAN_VIEW_MAGIC;
+    fields->checksum = span_view_checksum(fields);
+}
+
+PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject *span, PyObject *current, uint64_t owner) {
+    struct span_facts facts = {0};
+    bool known = false;
+    int valid = read_ids(span, &facts);
+    if (valid <= 0) return valid == 0 ? Py_NewRef(context) : NULL;
+    struct cell_object *cell = cell_of(source, span, &facts, &known);
+    if (cell == NULL && PyErr_Occurred()) return NULL;
+    PyObject *view = dict_new(span_view_type, no_arguments, NULL);
+    if (view != NULL && PyDict_Merge(view, context, 1) < 0) Py_CLEAR(view);
+    const struct view_part *before = span_view_of(current), *same = span_view_of(context);
+    if (view != NULL) fill(part_of(view), &facts, cell, known, before, same != NULL ? same : before, owner);
+    release(cell);
+    return view;
+}
+
+int span_ended(uint64_t span_id) {
+    struct cell_object *cell = find_cell(span_id);
+    if (cell != NULL) close_cell(cell);
+    return cell != NULL;
+}
+
+size_t span_open_count(void) { return open_spans; }
+
+/* ---- types */
+
+static PyType_Slot cell_slots[] = {
+    {Py_tp_doc, "One span as the sampler sees it, shared by all its views."},
+    {Py_tp_dealloc, (void *)cell_dealloc},
+    {0, NULL},
+};
+static PyType_Spec cell_spec = {"otel_asyncprof._native.SpanCell", sizeof(struct cell_object), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, cell_slots};
+
+int span_objects_init(PyObject *module) {
+#define NAME_MAKE(name) if (str_##name == NULL && (str_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
+    NAME_LIST(NAME_MAKE)
+    if (no_arguments == NULL && (no_arguments = PyTuple_New(0)) == NULL) return -1;
+    if (sixty_four == NULL && (sixty_four = PyLong_FromLong(64)) == NULL) return -1;
+    dict_new = (newfunc)PyType_GetSlot(&PyDict_Type, Py_tp_new);
+    if (cell_type == NULL && (cell_type = (PyTypeObject *)PyType_FromSpec(&cell_spec)) == NULL) return -1;
+    return PyModule_AddObjectRef(module, "SpanCell", (PyObject *)cell_type);
+}
+
+static PyType_Slot view_slots[] = {
+    {Py_tp_doc, "A Context that carries a span, with the span's ids where the sampler can read them."},
+    {Py_tp_finalize, (void *)view_finalize},
+    {0, NULL},
+};
+/* Traversal, clearing and the instance dict are inherited: HAVE_GC here would mean that we bring our own. */
+static PyType_Spec view_spec = {"otel_asyncprof._native.SpanContextView", 0, 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, view_slots};
+
+int span_view_type_make(PyTypeObject *base) {
+    if (span_view_type != NULL && base == span_context_type) return 0;
+    if (span_view_type != NULL || !PyType_IsSubtype(base, &PyDict_Type)) {
+        PyErr_SetString(PyExc_RuntimeError, "spans cannot be read: the type of contexts is no dict or has changed");
+        return -1;
+    }
+    PyObject *size = PyObject_GetAttrString((PyObject *)base, "__basicsize__");
+    size_t offset = size != NULL ? PyLong_AsSize_t(size) : 0;
+    Py_XDECREF(size);
+    if (PyErr_Occurred()) return -1;
+    if (offset % _Alignof(struct view_part) != 0 || offset > MAX_VIEW_OFFSET) {
+        PyErr_Format(PyExc_RuntimeError, "spans cannot be read: a context has %zu bytes", offset);
+        return -1;
+    }
+    view_spec.basicsize = (int)(offset + sizeof(struct view_part));
+    PyObject *type = PyType_FromSpecWithBases(&view_spec, (PyObject *)base);
+    if (type == NULL) return -1;
+    span_view_offset = offset;
+    span_context_type = (PyTypeObject *)Py_NewRef((PyObject *)base);
+    span_view_type = (PyTypeObject *)type;
+    return 0;
+}

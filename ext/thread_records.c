@@ -1,0 +1,84 @@
+#include "thread_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+
+#define NAME_LIFETIME_NS 1000000000ull /* a thread may be renamed: its name is read again this often */
+#define NO_NAME_LIFETIME_NS 50000000ull /* a thread enters threading's table a little after it has begun */
+
+bool thread_records_init(struct thread_records *records) {
+    *records = (struct thread_records){.records = calloc(MAX_THREADS, sizeof(struct thread_record))};
+    return records->records != NULL;
+}
+
+void thread_records_destroy(struct thread_records *records) {
+    free(records->records);
+    *records = (struct thread_records){0};
+}
+
+void thread_records_next_tick(struct thread_records *records) {
+    size_t kept = 0;
+    for (size_t i = 0; i < records->count; i++) {
+        if (records->records[i].last_tick != records->tick) continue;
+        if (kept != i) records->records[kept] = records->records[i];
+        kept++;
+    }
+    records->count = kept;
+    records->first_tick_done = records->tick > 0;
+    records->tick++;
+}
+
+static void read_name(struct thread_record *record, uint64_t ident, uint64_t now_ns) {
+    char name[MAX_STRING_BYTES];
+    size_t size;
+    record->name_read_ns = now_ns;
+    if (!threads_read_name(ident, name, &size)) return; /* not registered yet, or made outside threading */
+    if (size > sizeof record->name) {
+        size = sizeof record->name;
+        while (size && (name[size] & 0xc0) == 0x80) size--; /* cut before a character, not in it */
+    }
+    memcpy(record->name, name, size);
+    record->name_size = size;
+}
+
+struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns) {
+    struct thread_record *record = NULL;
+    /* Linear: the list of threads keeps its order, so the record is nearly always at the same place as at the last tick. */
+    for (size_t i = 0; i < records->count && !record; i++)
+        if (records->records[i].unique_id == thread->unique_id && records->records[i].native_id == (uint32_t)thread->native_id)
+            record = &records->records[i];
+    if (!record) {
+        if (records->count == MAX_THREADS) return NULL;
+        record = &records->records[records->count++];
+        *record = (struct thread_record){.native_id = (uint32_t)thread->native_id, .unique_id = thread->unique_id};
+        /* A thread that was there before the sampler has used CPU that is not ours to report. */
+        if (!records->first_tick_done && !os_thread_cpu_ns(record->native_id, &record->cpu_ns)) record->cpu_ns = 0;
+    }
+    record->last_tick = records->tick;
+    if (now_ns - record->name_read_ns > (record->name_size ? NAME_LIFETIME_NS : NO_NAME_LIFETIME_NS)) read_name(record, thread->ident, now_ns);
+    return record;
+}
+
+bool thread_record_read_cpu(struct thread_record *record) {
+    uint64_t cpu;
+    if (!os_thread_cpu_ns(record->native_id, &cpu) || cpu <= record->cpu_ns) return false;
+    record->pending_cpu_ns += cpu - record->cpu_ns;
+    record->cpu_ns = cpu;
+    return true;
+}
+
+bool thread_record_on_cpu(const struct thread_record *record) {
+    uint64_t cpu;
+    /* A clock that went on while its stack was copied belongs to a running thread. One that stood still may have lost its CPU to
+       us: the kernel's word tells that from sleep. */
+    if (os_thread_cpu_ns(record->native_id, &cpu) && cpu > record->cpu_ns) return true;
+    return os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;
+}
+
+uint64_t thread_record_take_periods(struct thread_record *record, uint64_t period_ns) {
+    uint64_t periods = record->pending_cpu_ns / period_ns;
+    record->pending_cpu_ns -= periods * period_ns;
+    return periods;
+}

@@ -1,0 +1,52 @@
+/* What is remembered of a thread from one tick to the next: its CPU clock, its name, how deep the code that started its loop is. */
+#ifndef OTEL_ASYNCPROF_THREAD_RECORDS_H
+#define OTEL_ASYNCPROF_THREAD_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read_object.h"
+#include "threads.h"
+
+#define MAX_THREAD_NAME 256
+
+struct thread_record {
+    uint32_t native_id;
+    uint64_t unique_id;      /* of the Python thread state: kernel ids are used again */
+    uint64_t cpu_ns;         /* at the last look */
+    uint64_t pending_cpu_ns; /* used but not yet given to a stack seen running */
+    uint64_t loop;           /* the loop that entry_depth belongs to */
+    uint32_t entry_depth;    /* frames of the code that started it */
+    uint32_t last_tick;
+    uint64_t name_read_ns;
+    char name[MAX_THREAD_NAME];
+    size_t name_size;
+};
+
+struct thread_records {
+    struct thread_record *records;
+    size_t count;
+    uint32_t tick;
+    bool first_tick_done;
+};
+
+bool thread_records_init(struct thread_records *records);
+void thread_records_destroy(struct thread_records *records);
+
+/* A new tick: whoever was not looked at in the one before is forgotten. */
+void thread_records_next_tick(struct thread_records *records);
+
+/* The record of a thread, made when it is new; NULL when there are too many. */
+struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns);
+
+/* Adds the CPU used since the last look to what is pending. Returns whether any was used. */
+bool thread_record_read_cpu(struct thread_record *record);
+
+/* Whether the thread is on a CPU, or waits for one, now: asked after its stack was copied. */
+bool thread_record_on_cpu(const struct thread_record *record);
+
+/* Takes the whole periods out of the pending CPU time. */
+uint64_t thread_record_take_periods(struct thread_record *record, uint64_t period_ns);
+
+#endif

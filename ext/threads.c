@@ -1,0 +1,71 @@
+#include "threads.h"
+
+#include <string.h>
+
+#include "cpython/layout.h"
+#include "drop.h"
+#include "read_object.h"
+#include "safe_copy.h"
+
+static bool read_state(uint64_t address, struct thread_state *thread) {
+    uint8_t bytes[MAX_THREAD_STATE_BYTES];
+    if (!safe_copy(bytes, address, layout.thread_size)) return false;
+    thread->address = address;
+    memcpy(&thread->prev, bytes + layout.thread_prev, 8);
+    memcpy(&thread->next, bytes + layout.thread_next, 8);
+    memcpy(&thread->interpreter, bytes + layout.thread_interp, 8);
+    memcpy(&thread->dict, bytes + layout.thread_dict, 8);
+    memcpy(&thread->context, bytes + layout.thread_context, 8);
+    thread->running_loop = 0;
+    if (layout.thread_running_loop != LAYOUT_ABSENT) memcpy(&thread->running_loop, bytes + layout.thread_running_loop, 8);
+    memcpy(&thread->ident, bytes + layout.thread_ident, 8);
+    memcpy(&thread->native_id, bytes + layout.thread_native_id, 8);
+    memcpy(&thread->unique_id, bytes + layout.thread_unique_id, 8);
+    memcpy(&thread->chunk, bytes + layout.thread_datastack_chunk, 8);
+    memcpy(&thread->chunk_top, bytes + layout.thread_datastack_top, 8);
+    return thread->interpreter == anchors.interpreter;
+}
+
+size_t threads_read(struct thread_state *threads, size_t capacity) {
+    uint64_t address, previous = 0;
+    size_t count = 0;
+    if (!safe_copy_word(&address, anchors.interpreter + layout.interp_threads_head)) return 0;
+    while (address) {
+        if (count == capacity) {
+            drop_count(DROP_too_many_threads);
+            break;
+        }
+        struct thread_state *thread = &threads[count];
+        if (!read_state(address, thread)) {
+            drop_count(DROP_unreadable_memory);
+            break;
+        }
+        if (thread->prev != previous && previous) { /* unlinked between the two reads */
+            drop_count(DROP_unreadable_object);
+            break;
+        }
+        previous = address;
+        address = thread->next;
+        /* A state that was made but whose thread has not begun has no id yet. */
+        if (thread->native_id) count++;
+    }
+    return count;
+}
+
+bool threads_read_name(uint64_t ident, char *name, size_t *size) {
+    uint64_t thread, string;
+    return read_dict_int_value(anchors.threads, (int64_t)ident, &thread) && read_attribute(thread, anchors.name_name, &string) &&
+           read_string(string, name, size);
+}
+
+uint64_t threads_running_loop(const struct thread_state *thread) {
+    uint64_t loop = thread->running_loop, type;
+    if (layout.thread_running_loop == LAYOUT_ABSENT) {
+        if (!thread->dict || !read_dict_value(thread->dict, anchors.name_running_loop, &loop)) return 0;
+        /* 3.11 keeps the loop in a holder; None, later, when no loop runs any more. */
+        if (anchors.type_loop_holder && read_type(loop, &type) && type == anchors.type_loop_holder &&
+            !safe_copy_word(&loop, loop + layout.wrapper_inner))
+            return 0;
+    }
+    return loop == anchors.none ? 0 : loop;
+}

@@ -1,0 +1,19 @@
+/* The threads of our interpreter, found without its lock. */
+#ifndef OTEL_ASYNCPROF_THREADS_H
+#define OTEL_ASYNCPROF_THREADS_H
+
+#include "unwind.h"
+
+#define MAX_THREADS 4096
+
+/* Copies the thread states of the interpreter, newest first; returns how many. The list changes only under a lock we do not take:
+   each state must name its interpreter and its neighbour, so a state freed meanwhile ends the walk instead of leading astray. */
+size_t threads_read(struct thread_state *threads, size_t capacity);
+
+/* Python's name of the thread, from threading's own table. */
+bool threads_read_name(uint64_t ident, char *name, size_t *size);
+
+/* The event loop that runs in the thread now; 0 = none. */
+uint64_t threads_running_loop(const struct thread_state *thread);
+
+#endif

@@ -1,0 +1,115 @@
+#include "tick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "drop.h"
+#include "otlp_encode.h"
+
+#define MAX_POOL (1u << 26)
+
+struct tick *tick_new(const struct tick_options *options, const char *asyncio_directory) {
+    struct tick *tick = calloc(1, sizeof *tick);
+    if (!tick) return NULL;
+    tick->options = *options;
+    task_table_init(&tick->tasks);
+    tick->codes = code_table_new(asyncio_directory);
+    if (tick->codes && thread_records_init(&tick->records)) return tick;
+    tick_destroy(tick);
+    return NULL;
+}
+
+void tick_destroy(struct tick *tick) {
+    if (!tick) return;
+    code_table_destroy(tick->codes);
+    thread_records_destroy(&tick->records);
+    task_table_destroy(&tick->tasks);
+    free(tick->seen);
+    free(tick->stitch);
+    free(tick->pool);
+    free(tick);
+}
+
+uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count) {
+    if (tick->pool_size + count > tick->pool_capacity) {
+        uint32_t capacity = 2 * (tick->pool_size + count);
+        uint32_t *pool = capacity <= MAX_POOL ? realloc(tick->pool, capacity * sizeof *pool) : NULL;
+        if (!pool) return NULL;
+        tick->pool = pool;
+        tick->pool_capacity = capacity;
+    }
+    return tick->pool + tick->pool_size;
+}
+
+bool tick_find_tasks(struct tick *tick) {
+    tick->pool_size = 0;
+    tick->n_loops = 0;
+    if (!(tick->options.features & FEATURE_TASKS)) return true;
+    if (!tasks_enumerate(&tick->tasks)) return false;
+    if (tick->tasks.capacity > tick->seen_capacity) {
+        free(tick->seen);
+        free(tick->stitch);
+        tick->seen = malloc(tick->tasks.capacity * sizeof *tick->seen);
+        tick->stitch = malloc(tick->tasks.capacity * sizeof *tick->stitch);
+        tick->seen_capacity = tick->seen && tick->stitch ? tick->tasks.capacity : 0;
+        if (!tick->seen_capacity) return false;
+    }
+    for (uint32_t i = 0; i < tick->tasks.count; i++) {
+        tick->seen[i] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP, .context = tick->tasks.tasks[i].context};
+        tick->stitch[i] = (struct stitch_task){.unusable = true};
+    }
+    tick->tasks_seen += tick->tasks.count;
+    return true;
+}
+
+void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
+    tick->now_ns = now_ns;
+    tick->real_ns = real_ns;
+    tick->elapsed_ns = elapsed_ns;
+    tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
+    thread_records_next_tick(&tick->records);
+    if (!tick_find_tasks(tick)) return;
+    tick_look_at_threads(tick);
+    tick_look_at_tasks(tick);
+    tick_find_awaiters(tick);
+    tick_emit_tasks(tick);
+    tick->ticks++;
+}
+
+/* The link of a context as the options want it, and the name of its local root. */
+static void read_link(struct tick *tick, uint64_t context, struct sample_key *key) {
+    struct span_view view;
+    struct link link;
+    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(context, &view)) return;
+    if (view.flags & SPAN_REMOTE) return;
+    if (!(view.flags & SPAN_SAMPLED) && !tick->options.link_unsampled) return;
+    if (span_link_ended(view.cell)) return;
+    memcpy(link.trace_id, view.trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, tick->options.link_local_root ? view.local_root : view.span_id, sizeof link.span_id);
+    key->link = stack_table_link(tick->stacks, &link);
+    if (!(tick->options.attributes & ATTRIBUTE_LOCAL_ROOT_NAME)) return;
+    char name[MAX_STRING_BYTES];
+    size_t size;
+    if (span_link_root_name(&view, name, &size)) key->local_root_name = stack_table_string(tick->stacks, name, size);
+}
+
+void tick_emit(struct tick *tick, const struct emission *emission) {
+    struct sample_key key = {
+        .stack = stitch_limit(tick->stacks, emission->stack, tick->options.max_frames, tick->omitted),
+        .thread_name = emission->thread_name,
+        .task_name = emission->task_name,
+        .thread_id = tick->options.attributes & ATTRIBUTE_THREAD_ID ? emission->thread_ident : 0,
+        .state = emission->state,
+    };
+    read_link(tick, emission->context, &key);
+    struct observation seen = {
+        .wall_ns = emission->wall_ns,
+        .cpu_periods = emission->cpu_periods,
+        .period_ns = tick->options.period_ns,
+        .time_unix_ns = tick->real_ns,
+        .not_before_unix_ns = tick->real_ns - tick->elapsed_ns,
+        .with_event = tick->options.timeline,
+    };
+    stack_table_add(tick->stacks, &key, &seen);
+    tick->samples++;
+}

@@ -1,0 +1,111 @@
+/* One look at every thread and every task. tick_run() is the list of steps; each step has a file of its own. */
+#ifndef OTEL_ASYNCPROF_TICK_H
+#define OTEL_ASYNCPROF_TICK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "code_table.h"
+#include "coroutine.h"
+#include "span_link.h"
+#include "stack_table.h"
+#include "stitch.h"
+#include "tasks.h"
+#include "thread_records.h"
+#include "threads.h"
+#include "unwind.h"
+
+#define MAX_IGNORED_THREADS 8
+#define MAX_LOOPS MAX_THREADS
+
+enum { FEATURE_TASKS = 1, FEATURE_AWAITERS = 2, FEATURE_SPANS = 4 };
+
+struct tick_options {
+    uint64_t period_ns;
+    uint32_t max_frames;
+    uint32_t attributes; /* ATTRIBUTE_… of otlp_encode.h: what is not asked for is not read */
+    uint32_t features;   /* FEATURE_…: what the self-check found sound */
+    bool link_local_root, link_unsampled, loop_frames, timeline;
+};
+
+enum task_sight {
+    SIGHT_NONE,     /* not looked at yet, ended or moved: gives no sample */
+    SIGHT_ON_STACK, /* on a thread's stack, below a task that it started or a loop that it runs */
+    SIGHT_SAMPLED,
+};
+
+/* What this tick has seen of a task; stands at the same position as the task in the task table. */
+struct seen_task {
+    enum task_sight sight;
+    enum sample_state state;
+    uint32_t first_location; /* in the pool */
+    bool awaits_only_tasks, has_fixed_parent;
+    uint32_t record;         /* of the thread it runs on, for its CPU time; NO_RECORD when it does not run */
+    uint32_t loop;           /* position in loops; NO_LOOP when its loop does not run */
+    uint64_t context;
+};
+#define NO_RECORD UINT32_MAX
+#define NO_LOOP UINT32_MAX
+
+/* A loop that runs in a thread. */
+struct running_loop {
+    uint64_t loop, thread_ident;
+    uint32_t entry;       /* the stack that started it */
+    uint32_t thread_name; /* string id */
+};
+
+struct tick {
+    struct tick_options options;
+    struct stack_table *stacks; /* of the current interval */
+    struct code_table *codes;
+    struct thread_records records;
+    struct task_table tasks;
+    uint32_t ignored_threads[MAX_IGNORED_THREADS]; /* kernel ids; 0 = free place */
+
+    /* of this tick */
+    uint64_t now_ns, real_ns, elapsed_ns;
+    struct seen_task *seen;      /* parallel to tasks.tasks */
+    struct stitch_task *stitch;  /* the same */
+    uint32_t seen_capacity;
+    uint32_t *pool;              /* locations of the tasks' frames */
+    uint32_t pool_size, pool_capacity;
+    struct running_loop loops[MAX_LOOPS];
+    uint32_t n_loops;
+    uint32_t omitted;            /* location of <frames omitted> */
+
+    /* work space of one walk */
+    struct thread_state threads[MAX_THREADS];
+    struct resolved_frame frames[MAX_THREAD_FRAMES];
+    struct unwind_buffer unwind;
+    struct await_chain chain;
+
+    /* sums since start */
+    uint64_t ticks, samples, tasks_seen, tasks_visited, threads_seen;
+};
+
+/* NULL when memory is short. */
+struct tick *tick_new(const struct tick_options *options, const char *asyncio_directory);
+void tick_destroy(struct tick *tick);
+
+/* Looks at everything once and adds it to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
+void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
+
+/* The steps, in order. */
+bool tick_find_tasks(struct tick *tick);
+void tick_look_at_threads(struct tick *tick);
+void tick_look_at_tasks(struct tick *tick);
+void tick_find_awaiters(struct tick *tick);
+void tick_emit_tasks(struct tick *tick);
+
+/* For the steps: adds one sample of a stack, its depth limited. */
+struct emission {
+    uint32_t stack, thread_name, task_name;
+    uint64_t thread_ident, context, wall_ns, cpu_periods;
+    enum sample_state state;
+};
+void tick_emit(struct tick *tick, const struct emission *emission);
+
+/* For the steps: room for count locations; NULL when memory is short. */
+uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count);
+
+#endif

@@ -1,0 +1,141 @@
+/* The step that looks at threads: each thread's stack, which task runs on it, which loop, and what started that loop. */
+#include "tick.h"
+
+#include "drop.h"
+
+static bool is_ignored(const struct tick *tick, uint64_t native_id) {
+    for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
+        if (tick->ignored_threads[i] == (uint32_t)native_id) return true;
+    return false;
+}
+
+/* Raw frames, leaf first -> resolved frames, root first. */
+static uint32_t resolve(struct tick *tick, size_t n_raw) {
+    uint32_t count = 0;
+    while (n_raw-- > 0)
+        count += code_table_resolve(tick->codes, tick->stacks, &tick->unwind.frames[n_raw], &tick->frames[count]);
+    return count;
+}
+
+static uint32_t push(struct tick *tick, uint32_t stack, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; i++) stack = stack_table_push(tick->stacks, stack, tick->frames[i].location);
+    return stack;
+}
+
+/* Frames [from, to) become the own frames of a task. is_leaf: nothing stands above them on the stack. What a loop library or
+   opentelemetry.instrumentation puts in between is left out, and below another task the loop machinery too. */
+static bool keep_frames(struct tick *tick, uint32_t position, uint32_t from, uint32_t to, bool is_leaf) {
+    struct stitch_task *task = &tick->stitch[position];
+    uint32_t *pool = tick_pool_reserve(tick, to - from), count = 0, as_awaiter = 0;
+    if (!pool) return false;
+    for (uint32_t i = from; i < to; i++) {
+        const struct resolved_frame *frame = &tick->frames[i];
+        bool last = is_leaf && i + 1 == to;
+        if (frame->flags & FRAME_LOOP_WRAPPER) continue;
+        if (frame->flags & FRAME_INSTRUMENTATION && frame->generator && !last) continue;
+        if (frame->flags & FRAME_MACHINERY && !is_leaf && !frame->generator && !tick->options.loop_frames) continue;
+        pool[count++] = frame->location;
+        if (!(frame->flags & FRAME_INSTRUMENTATION && frame->generator)) as_awaiter = count;
+    }
+    tick->seen[position].first_location = tick->pool_size;
+    tick->pool_size += count;
+    task->n_locations = count;
+    task->n_as_awaiter = as_awaiter;
+    task->unusable = false;
+    return true;
+}
+
+/* How many frames, from the root, are the code that started the loop. That code stays where it is while the loop runs, so it is no
+   longer than what stands below the loop's machinery, below a task, or than the whole stack, at any tick so far. (With uvloop, whose
+   machinery has no Python frames, a single look at a callback could not tell.) */
+static uint32_t entry_depth(struct thread_record *record, uint64_t loop, uint32_t below_machinery, uint32_t below_task) {
+    uint32_t depth = below_machinery < below_task ? below_machinery : below_task;
+    if (record->loop != loop || depth < record->entry_depth) record->entry_depth = depth;
+    record->loop = loop;
+    return record->entry_depth;
+}
+
+/* first_task: position of the first frame of a task; count when no task runs. */
+static uint32_t add_loop(struct tick *tick, struct thread_record *record, const struct thread_state *thread, uint32_t thread_name,
+                         uint64_t loop, uint32_t count, uint32_t first_task) {
+    uint32_t machinery = 0, end = 1;
+    while (machinery < count && !(tick->frames[machinery].flags & FRAME_MACHINERY)) machinery++;
+    if (!(tick->frames[0].flags & FRAME_SYNTHETIC)) end = entry_depth(record, loop, machinery, first_task);
+    if (tick->options.loop_frames) /* and the machinery itself, as far as it is on the stack whatever the loop does */
+        while (end < count && end < first_task && tick->frames[end].flags & FRAME_MACHINERY) end++;
+    tick->loops[tick->n_loops] = (struct running_loop){
+        .loop = loop, .thread_ident = thread->ident, .entry = push(tick, 0, 0, end), .thread_name = thread_name};
+    return tick->n_loops++;
+}
+
+static uint32_t task_at(const struct tick *tick, uint32_t frame) {
+    return tick->frames[frame].generator ? tasks_find_by_coroutine(&tick->tasks, tick->frames[frame].generator) : NO_TASK;
+}
+
+/* The tasks whose coroutines stand on the stack from frame start on, where the first one stands; each but the last is below one that
+   it started (an eager task) or whose loop it runs. running: what holds for the last one, which has the thread. */
+static void mark_tasks(struct tick *tick, uint32_t start, uint32_t count, const struct seen_task *running) {
+    uint32_t above = task_at(tick, start);
+    for (uint32_t i = start + 1; i < count; i++) {
+        uint32_t position = task_at(tick, i);
+        if (position == NO_TASK) continue;
+        if (!keep_frames(tick, above, start, i, false)) return;
+        tick->seen[above].sight = SIGHT_ON_STACK;
+        tick->seen[above].state = running->state;
+        tick->seen[above].loop = running->loop;
+        tick->seen[position].has_fixed_parent = true;
+        tick->stitch[position].parents[0] = above;
+        tick->stitch[position].n_parents = 1;
+        above = position;
+        start = i;
+    }
+    if (!keep_frames(tick, above, start, count, true)) return;
+    struct seen_task *seen = &tick->seen[above];
+    uint32_t first_location = seen->first_location;
+    bool has_fixed_parent = seen->has_fixed_parent;
+    *seen = *running;
+    seen->first_location = first_location;
+    seen->has_fixed_parent = has_fixed_parent;
+}
+
+static void look_at_thread(struct tick *tick, const struct thread_state *thread) {
+    struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
+    if (!record) return drop_count(DROP_too_many_threads);
+    bool used_cpu = thread_record_read_cpu(record);
+    size_t n_raw = unwind_thread(thread, &tick->unwind);
+    bool on_cpu = used_cpu && thread_record_on_cpu(record);
+    uint32_t count = resolve(tick, n_raw), first_task = 0;
+    if (!count) return; /* runs no Python */
+    tick->threads_seen++;
+
+    uint32_t name = stack_table_string(tick->stacks, record->name, record->name_size), loop_position = NO_LOOP;
+    uint64_t loop = threads_running_loop(thread);
+    while (first_task < count && task_at(tick, first_task) == NO_TASK) first_task++;
+    if (loop) loop_position = add_loop(tick, record, thread, name, loop, count, first_task);
+    if (first_task < count) { /* the sample is the task's: it waits until its awaiters are known */
+        struct seen_task running = {
+            .sight = SIGHT_SAMPLED,
+            .state = on_cpu ? STATE_RUNNING : STATE_BLOCKED,
+            .record = (uint32_t)(record - tick->records.records),
+            .loop = loop_position,
+            .context = thread->context,
+        };
+        mark_tasks(tick, first_task, count, &running);
+        return;
+    }
+    tick_emit(tick, &(struct emission){
+        .stack = push(tick, 0, 0, count),
+        .thread_name = name,
+        .thread_ident = thread->ident,
+        .context = thread->context,
+        .state = on_cpu ? STATE_RUNNING : STATE_WAITING,
+        .wall_ns = tick->elapsed_ns,
+        .cpu_periods = on_cpu ? thread_record_take_periods(record, tick->options.period_ns) : 0,
+    });
+}
+
+void tick_look_at_threads(struct tick *tick) {
+    size_t count = threads_read(tick->threads, MAX_THREADS);
+    for (size_t i = 0; i < count; i++)
+        if (!is_ignored(tick, tick->threads[i].native_id)) look_at_thread(tick, &tick->threads[i]);
+}

@@ -1,0 +1,106 @@
+#include "unwind.h"
+
+#include <string.h>
+
+#include "cpython/layout.h"
+#include "drop.h"
+#include "safe_copy.h"
+
+#define MAX_CHUNKS 64
+#define MAX_ATTEMPTS 3
+#define MAX_SKIPPED (2 * MAX_THREAD_FRAMES) /* entry frames make no raw frame, so that the frame bound alone ends no cycle of them */
+#define FRAME_HEAD 72                       /* covers layout.frame_… up to localsplus */
+#define CHUNK_HEAD 24
+
+/* A part of the data stack that was copied. */
+struct piece {
+    uint64_t address, size;
+    const uint8_t *bytes;
+};
+
+struct pieces {
+    struct piece piece[MAX_CHUNKS];
+    unsigned count;
+};
+
+/* Copies the live part of each chunk, newest first. In the current chunk it ends at the thread's datastack_top (the chunk's own
+   top is stale), in older ones at their top. */
+static void copy_chunks(const struct thread_state *thread, uint8_t *bytes, struct pieces *pieces) {
+    uint64_t chunk = thread->chunk, end = thread->chunk_top, room = MAX_STACK_BYTES;
+    pieces->count = 0;
+    for (unsigned i = 0; i < MAX_CHUNKS && chunk; i++) {
+        uint64_t head[CHUNK_HEAD / 8], start = chunk + layout.chunk_data;
+        if (!safe_copy(head, chunk, sizeof head)) return;
+        if (i > 0) end = start + 8 * head[layout.chunk_top / 8];
+        if (end < start || end - start > room) return;
+        if (!safe_copy(bytes, start, end - start)) return;
+        pieces->piece[pieces->count++] = (struct piece){.address = start, .size = end - start, .bytes = bytes};
+        bytes += end - start;
+        room -= end - start;
+        chunk = head[layout.chunk_previous / 8];
+    }
+}
+
+/* Newest chunk first and walking from the leaf: the piece of the last frame is the likely one. */
+static bool read_head(const struct pieces *pieces, unsigned *last, uint64_t frame, uint8_t *head) {
+    for (unsigned i = 0; i < pieces->count; i++) {
+        const struct piece *piece = &pieces->piece[(*last + i) % pieces->count];
+        if (frame < piece->address || frame - piece->address + FRAME_HEAD > piece->size) continue;
+        memcpy(head, piece->bytes + (frame - piece->address), FRAME_HEAD);
+        *last = (*last + i) % pieces->count;
+        return true;
+    }
+    return safe_copy(head, frame, FRAME_HEAD); /* a generator's frame lies in the generator */
+}
+
+static size_t walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames) {
+    size_t count = 0;
+    unsigned last = 0;
+    for (unsigned steps = 0; frame; steps++) {
+        uint8_t head[FRAME_HEAD];
+        if (count == MAX_THREAD_FRAMES - 1 || steps == MAX_SKIPPED) {
+            drop_count(DROP_too_deep);
+            frames[count++] = (struct raw_frame){.code = RAW_FRAME_TRUNCATED};
+            return count;
+        }
+        if (frame % 8 || !read_head(pieces, &last, frame, head)) {
+            drop_count(DROP_unreadable_memory);
+            frames[count++] = (struct raw_frame){.code = RAW_FRAME_UNREADABLE};
+            return count;
+        }
+        struct raw_frame *raw = &frames[count];
+        uint8_t owner = head[layout.frame_owner];
+        memcpy(&raw->code, head + layout.frame_code, 8);
+        memcpy(&raw->instruction, head + layout.frame_instruction, 8);
+        raw->generator = owner == layout.owner_generator ? frame - layout.generator_frame : 0;
+        if (owner < layout.owner_skip_from) count++;
+        memcpy(&frame, head + layout.frame_previous, 8);
+    }
+    return count;
+}
+
+/* Up to 3.12 the current frame hangs on the C frame on top, which lies on the C stack and is gone when its function has returned:
+   so it is found anew each time, never remembered. */
+static bool read_current_frame(const struct thread_state *thread, uint64_t *frame) {
+    if (!safe_copy_word(frame, thread->address + layout.thread_frame)) return false;
+    return layout.cframe_frame == LAYOUT_ABSENT || safe_copy_word(frame, *frame + layout.cframe_frame);
+}
+
+size_t unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer) {
+    struct thread_state now = *thread;
+    size_t count = 0;
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct pieces pieces;
+        uint64_t frame, after;
+        if (!safe_copy_word(&now.chunk, now.address + layout.thread_datastack_chunk) ||
+            !safe_copy_word(&now.chunk_top, now.address + layout.thread_datastack_top) || !read_current_frame(&now, &frame))
+            return drop_count(DROP_unreadable_memory), (size_t)0;
+        if (!frame) return 0;
+        copy_chunks(&now, buffer->bytes, &pieces);
+        count = walk(frame, &pieces, buffer->frames);
+        if (!read_current_frame(&now, &after)) return drop_count(DROP_unreadable_memory), (size_t)0;
+        if (after == frame) return count;
+    }
+    drop_count(DROP_torn_stack);
+    return count;
+}

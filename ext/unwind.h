@@ -1,0 +1,30 @@
+/* A thread's Python stack: from its current frame to the root, in raw frames. */
+#ifndef OTEL_ASYNCPROF_UNWIND_H
+#define OTEL_ASYNCPROF_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "raw_frame.h"
+
+/* A thread state as copied at one instant. */
+struct thread_state {
+    uint64_t address, interpreter, next, prev;
+    uint64_t dict, context, running_loop, ident, native_id, unique_id;
+    uint64_t chunk, chunk_top;
+};
+
+#define MAX_STACK_BYTES (1u << 20) /* of the data stack copied at once; frames beyond are read one by one */
+
+struct unwind_buffer {
+    struct raw_frame frames[MAX_THREAD_FRAMES];
+    uint8_t bytes[MAX_STACK_BYTES];
+};
+
+/* Fills buffer->frames leaf first; returns how many, 0 when the thread runs no Python. The data stack is copied in one go and the
+   walk stays inside the copy; when the thread moved meanwhile it is done again, a bounded number of times, and then kept and
+   counted as torn. */
+size_t unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer);
+
+#endif

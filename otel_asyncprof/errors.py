@@ -1,0 +1,17 @@
+"""Everything this package raises on purpose."""
+
+
+class AsyncProfError(Exception):
+    """Base of the errors of this package."""
+
+
+class ConfigurationError(AsyncProfError, ValueError):
+    """An option has a value that is not allowed."""
+
+
+class ProfilerUnavailable(AsyncProfError):
+    """The profiler cannot run in this process; the text is the reason."""
+
+
+class ExporterUnavailable(AsyncProfError):
+    """An exporter cannot be made; the text is the reason."""

@@ -1,0 +1,1 @@
+"""What OTLP profiles are turned into."""

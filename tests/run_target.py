@@ -1,0 +1,108 @@
+"""Runs one target program in this interpreter and writes what was sampled, and what Python itself says, as JSON.
+
+usage: run_target.py TARGET LOOP CAPTURE RESULT
+  LOOP     asyncio, uvloop or eager
+  CAPTURE  settled: profiles while every task is suspended · whole: the whole run · own: the target does it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from targets import support
+
+POLL_SECONDS = 0.03
+SETTLED_POLLS = 3
+SETTLED_PHASE_SECONDS = 0.3
+
+
+class Conductor:
+    """Waits in a loop until no task moves any more, profiles for a while and ends the process."""
+
+    def __init__(self, target: ModuleType, result: str) -> None:
+        self._least_tasks = getattr(target, "TASKS", 1)
+        self._result = result
+        self._seen: dict[str, Any] | None = None
+        self._still = 0
+        self._phase = support.phase()
+        self._loop: asyncio.AbstractEventLoop
+
+    def attend(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        loop.call_soon(self._poll)
+
+    def _poll(self) -> None:
+        support.restore_names()
+        now = support.snapshot()
+        same = self._seen is not None and self._seen["tasks"] == now["tasks"]
+        self._seen, self._still = now, self._still + 1 if same else 0
+        if self._still < SETTLED_POLLS or len(now["tasks"]) < self._least_tasks:
+            self._loop.call_later(POLL_SECONDS, self._poll)
+            return
+        support.SNAPSHOTS.append(now)
+        self._phase.__enter__()
+        self._loop.call_later(SETTLED_PHASE_SECONDS, self._finish)
+
+    def _finish(self) -> None:
+        self._phase.__exit__(None, None, None)
+        after = support.snapshot()["tasks"]
+        if after != support.SNAPSHOTS[0]["tasks"]:
+            print(f"tasks moved: {support.SNAPSHOTS[0]['tasks']} -> {after}", file=sys.stderr)
+            os._exit(3)
+        write(self._result)
+        os._exit(0)
+
+
+def loop_factory(kind: str, conductor: Conductor | None) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Makes loops of the wanted kind; the first one is attended by the conductor."""
+    waiting = [conductor] if conductor else []
+
+    def make() -> asyncio.AbstractEventLoop:
+        if kind == "uvloop":
+            import uvloop
+
+            loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        else:
+            loop = asyncio.new_event_loop()
+        if kind == "eager":
+            loop.set_task_factory(asyncio.eager_task_factory)
+        if waiting:
+            waiting.pop().attend(loop)
+        return loop
+
+    return make
+
+
+def start_target(target: ModuleType, factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """The synchronous entry of every target: the last frame before the loop."""
+    if hasattr(target, "run"):
+        target.run(factory)
+        return
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(target.main())
+
+
+def write(result: str) -> None:
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump({"report": support.REPORT, "snapshots": support.SNAPSHOTS}, file, default=dataclasses.asdict)
+
+
+if __name__ == "__main__":
+    name, kind, capture, result = sys.argv[1:]
+    module = importlib.import_module(f"targets.{name}")
+    support.CAPTURE_OPTIONS.update(getattr(module, "CAPTURE_OPTIONS", {}))
+    made = loop_factory(kind, Conductor(module, result) if capture == "settled" else None)
+    if capture == "whole":
+        with support.phase():
+            start_target(module, made)
+    else:
+        start_target(module, made)
+    write(result)

@@ -1,0 +1,160 @@
+"""What the target programs share: work that can be measured, and what Python itself says about every stack."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import os
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+Frame = tuple[str, str, int, int]  # qualified name, file, line executing now, first line
+
+REPORT: dict[str, Any] = {}
+SNAPSHOTS: list[dict[str, Any]] = []
+CAPTURE_OPTIONS: dict[str, Any] = {"rate": 200}
+
+_ASYNCIO = os.path.dirname(asyncio.__file__)
+_MACHINERY = {os.path.join(_ASYNCIO, name) for name in ("runners.py", "base_events.py", "selector_events.py", "unix_events.py")}
+_EVENTS = os.path.join(_ASYNCIO, "events.py")
+_WRAPPERS = {"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"}
+_given_names: list[tuple[asyncio.Task[Any], str]] = []
+_chains_burnt: set[tuple[Frame, ...]] = set()
+
+
+def burn(seconds: float) -> None:
+    """Uses this much CPU time of the calling thread, on one line."""
+    _remember_running(sys._getframe(), 5)
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass  # noqa: E701
+
+
+def name_me(name: str) -> None:
+    """Names the current task, for children whose task is made by asyncio itself."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.set_name(name)
+    _given_names.append((task, name))
+
+
+def all_tasks() -> list[asyncio.Task[Any]]:
+    """The unfinished tasks of every loop."""
+    return [value for value in gc.get_objects() if issubclass(type(value), asyncio.Task) and not value.done()]
+
+
+def restore_names() -> None:
+    """Names again the tasks that CPython 3.13 called None: it does so to those of a task factory, after an eager step."""
+    for task in all_tasks():
+        if task.get_name() == "None" and getattr(task.get_coro(), "__qualname__", "") == "main":
+            task.set_name("Task-1")
+    for task, name in _given_names:
+        task.set_name(name)
+
+
+def is_machinery(frame: Frame) -> bool:
+    """Whether rule R1 leaves this frame out of a task's stack."""
+    function, file, _, _ = frame
+    return (
+        file in _MACHINERY
+        or (file == _EVENTS and function == "Handle._run")
+        or file.endswith(os.path.join("uvloop", "__init__.py"))
+    )
+
+
+def sync_stack(frame: FrameType | None) -> list[Frame]:
+    """The frames a thread is executing, root first."""
+    frames: list[Frame] = []
+    while frame is not None:
+        code = frame.f_code
+        frames.append((code.co_qualname, code.co_filename, frame.f_lineno, code.co_firstlineno))
+        frame = frame.f_back
+    return frames[::-1]
+
+
+def entry_frames(stack: list[Frame]) -> list[Frame]:
+    """The synchronous part of a stack, up to where the loop was started."""
+    first = next((index for index, frame in enumerate(stack) if is_machinery(frame)), len(stack))
+    return stack[:first]
+
+
+def await_chain(awaitable: Any) -> list[Frame]:
+    """The suspended frames from a coroutine to what it waits for, as Python's own attributes give them."""
+    frames: list[Frame] = []
+    while awaitable is not None:
+        if inspect.iscoroutine(awaitable):
+            frame, following = awaitable.cr_frame, awaitable.cr_await
+        elif inspect.isasyncgen(awaitable):
+            frame, following = awaitable.ag_frame, awaitable.ag_await
+        elif inspect.isgenerator(awaitable):
+            frame, following = awaitable.gi_frame, awaitable.gi_yieldfrom
+        elif type(awaitable).__name__ in _WRAPPERS:
+            frame, following = None, next(filter(_has_frame, gc.get_referents(awaitable)), None)
+        else:
+            break
+        if frame is not None:
+            code = frame.f_code
+            frames.append((code.co_qualname, code.co_filename, frame.f_lineno, code.co_firstlineno))
+        awaitable = following
+    return [frame for frame in frames if not is_machinery(frame)]
+
+
+def _has_frame(value: Any) -> bool:
+    return (
+        inspect.iscoroutine(value)
+        or inspect.isasyncgen(value)
+        or inspect.isgenerator(value)
+        or type(value).__name__ in _WRAPPERS
+    )
+
+
+def snapshot() -> dict[str, Any]:
+    """Every unfinished task with its frames, and every thread with its stack and its entry, at this moment."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    threads = {names.get(ident, "?"): sync_stack(frame) for ident, frame in sys._current_frames().items()}
+    return {
+        "tasks": {task.get_name(): await_chain(task.get_coro()) for task in all_tasks()},
+        "entry": {name: entry_frames(stack) for name, stack in threads.items()},
+        "threads": threads,
+    }
+
+
+def _remember_running(frame: FrameType, lines_to_loop: int) -> None:
+    stack = sync_stack(frame)
+    function, file, _, first_line = stack[-1]
+    stack[-1] = (function, file, first_line + lines_to_loop - 1, first_line)
+    if tuple(stack) in _chains_burnt:
+        return
+    _chains_burnt.add(tuple(stack))
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    if task is None:
+        running = {"thread_running": {threading.current_thread().name: stack}}
+    else:
+        own = [one for one in stack[len(entry_frames(stack)) :] if not is_machinery(one)]
+        running = {"running": {task.get_name(): own}}
+    SNAPSHOTS.append(snapshot() | running)
+
+
+class phase:
+    """Profiles a block: entered around the part of a program that a test is about."""
+
+    def __enter__(self) -> phase:
+        from otel_asyncprof.testing import capture
+
+        restore_names()
+        self._capture = capture(**CAPTURE_OPTIONS)
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+        self._profile = self._capture.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
+        self._capture.__exit__(kind, error, trace)
+        captures = REPORT.setdefault("captures", [])
+        captures.append({"samples": self._profile.samples, "stats": dict(self._profile.stats), "cpu": cpu, "wall": wall})
