@@ -35,7 +35,8 @@ def ours(provider: TracerProvider) -> int:
 def cell(context: Any) -> _native.CellFields:
     """The cell of the span in a context."""
     fields = _native.read_view(context)
-    assert fields is not None and fields["cell"] is not None
+    assert fields is not None
+    assert fields["cell"] is not None
     return fields["cell"]
 
 
@@ -137,7 +138,12 @@ def test_exported_spans_are_what_they_are_without_us() -> None:
     with provider.get_tracer("test").start_as_current_span("request") as span:
         span.set_attribute("a", 1)
     (exported,) = exporter.get_finished_spans()
-    assert (exported.name, dict(exported.attributes or {}), exported.events, exported.links) == ("request", {"a": 1}, (), ())
+    assert (exported.name, dict(exported.attributes or {}), exported.events, exported.links) == (
+        "request",
+        {"a": 1},
+        (),
+        (),
+    )
     exporter.clear()
     del exported
     assert sys.getrefcount(span) == 2
