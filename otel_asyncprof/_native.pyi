@@ -29,6 +29,12 @@ ATTRIBUTE_STATE: Final[int]
 ATTRIBUTE_THREAD_ID: Final[int]
 ATTRIBUTE_TASK_NAME: Final[int]
 ATTRIBUTE_LOCAL_ROOT_NAME: Final[int]
+FEATURE_TASKS: Final[int]
+FEATURE_AWAITERS: Final[int]
+FEATURE_SPANS: Final[int]
+
+def prepare(*, anchors: dict[str, int]) -> None:
+    """Takes the anchors, so that the readers below can be called. RuntimeError when no layout table fits, or the sampler runs."""
 
 def start(
     *,
@@ -39,9 +45,10 @@ def start(
     loop_frames: bool,
     timeline: bool,
     attributes: int,
+    features: int,
     anchors: dict[str, int],
     asyncio_directory: str,
-    no_signal_handlers: bool = False,
+    no_signal_handlers: bool,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 
@@ -53,10 +60,27 @@ def collect(*, resource: bytes, resource_schema_url: str, scope_version: str) ->
     """Swaps the tables and encodes what the last interval held, without the GIL."""
 
 def stats() -> Stats: ...
-def self_check(*, anchors: dict[str, int]) -> dict[str, str]:
-    """Runs the readers over live objects: feature (threads, tasks, awaiters, spans) -> "" or what does not match."""
+class TaskDescription(TypedDict):
+    name: str
+    frames: list[tuple[str, str, int]]  # function, file, line; outermost first
+    awaiters: list[int]  # addresses
+    waiting: bool
+    context: int  # address
 
-def ignore_thread() -> None:
+# The sampler's own readers, for the self-check and for tests.
+def read_thread() -> list[tuple[str, str, int]]:
+    """The calling thread's stack: (function, file, line), root first."""
+
+def read_tasks() -> list[int]:
+    """Addresses of the live tasks of all loops."""
+
+def read_task(address: int, /) -> TaskDescription:
+    """What is read of the task at an address."""
+
+def read_link(address: int, /) -> tuple[bytes, bytes] | None:
+    """(trace id, span id) of the contextvars.Context at an address; None without a span."""
+
+def ignore_thread() -> bool:
     """Leaves the calling thread out of the profile: for our own export thread."""
 
 def after_fork_in_child() -> None:
@@ -110,6 +134,8 @@ class ContextVarsRuntimeContext:
         """How often a context was set without a view because its span could not be read."""
     @property
     def open_spans(self) -> int: ...
+    @property
+    def _current_context(self) -> ContextVar[Any]: ...
     @property
     def view_type(self) -> type: ...
 

@@ -27,6 +27,14 @@ class Sample:
     timestamps: tuple[int, ...]
 
     @property
+    def threads_burning(self) -> Stacks:
+        """Every thread seen inside burn() without a task, with its full stacks."""
+        return stacks_by_thread(self.select(lambda sample: sample.leaf == "burn" and sample.task_name == ""))
+
+    def threads_waiting(self) -> Stacks:
+        """Every thread off CPU without a task, with its full stacks."""
+        return stacks_by_thread(self.select(lambda sample: sample.state == "waiting" and sample.task_name == ""))
+
     def names(self) -> tuple[str, ...]:
         return tuple(frame[0] for frame in self.frames)
 
@@ -88,6 +96,14 @@ class Run:
         """Every task seen inside burn(), with its full stacks."""
         return stacks_by_task(self.select(lambda sample: sample.leaf == "burn" and sample.task_name != ""))
 
+    def threads_burning(self) -> Stacks:
+        """Every thread seen inside burn() without a task, with its full stacks."""
+        return stacks_by_thread(self.select(lambda sample: sample.leaf == "burn" and sample.task_name == ""))
+
+    def threads_waiting(self) -> Stacks:
+        """Every thread off CPU without a task, with its full stacks."""
+        return stacks_by_thread(self.select(lambda sample: sample.state == "waiting" and sample.task_name == ""))
+
     def names(self, samples: Iterable[Sample]) -> set[tuple[str, ...]]:
         return {sample.names for sample in samples}
 
@@ -100,6 +116,26 @@ class Run:
     def expect_burning(self, *texts: str, thread: str = "MainThread") -> Stacks:
         """The same for tasks inside burn(): the last task's frames are those Python had on its stack."""
         return self._expect(texts, thread, running=True)
+
+    def python_burning(self) -> Stacks:
+        """Every stack that Python had inside burn(), of tasks that nobody awaits."""
+        return self._expect(
+            (
+                f"{task}: {' > '.join(frame[0] for frame in frames)}"
+                for shot in self.snapshots
+                for task, frames in shot.get("running", {}).items()
+            ),
+            "MainThread",
+            running=True,
+        )
+
+    def python_threads(self, kind: str) -> Stacks:
+        """Python's own stacks of threads: kind is "thread_running" (inside burn) or "threads" (as they stood)."""
+        expected: Stacks = defaultdict(set)
+        for shot in self.snapshots:
+            for name, frames in shot.get(kind, {}).items():
+                expected[name].add(render(map(tuple, frames)))
+        return dict(expected)
 
     def _expect(self, texts: Iterable[str], thread: str, running: bool) -> Stacks:
         expected: Stacks = defaultdict(set)
@@ -147,6 +183,13 @@ def stacks_by_task(samples: Iterable[Sample]) -> Stacks:
     stacks: Stacks = defaultdict(set)
     for sample in samples:
         stacks[sample.task_name].add(render(sample.frames))
+    return dict(stacks)
+
+
+def stacks_by_thread(samples: Iterable[Sample]) -> Stacks:
+    stacks: Stacks = defaultdict(set)
+    for sample in samples:
+        stacks[sample.thread_name].add(render(sample.frames))
     return dict(stacks)
 
 

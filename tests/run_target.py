@@ -40,6 +40,7 @@ class Conductor:
         loop.call_soon(self._poll)
 
     def _poll(self) -> None:
+        support.restore_names()
         now = support.snapshot()
         same = self._seen is not None and self._seen["tasks"] == now["tasks"]
         self._seen, self._still = now, self._still + 1 if same else 0

@@ -22,6 +22,7 @@ _ASYNCIO = os.path.dirname(asyncio.__file__)
 _MACHINERY = {os.path.join(_ASYNCIO, name) for name in ("runners.py", "base_events.py", "selector_events.py", "unix_events.py")}
 _EVENTS = os.path.join(_ASYNCIO, "events.py")
 _WRAPPERS = {"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"}
+_given_names: list[tuple[asyncio.Task[Any], str]] = []
 _chains_burnt: set[tuple[Frame, ...]] = set()
 
 
@@ -37,6 +38,21 @@ def name_me(name: str) -> None:
     task = asyncio.current_task()
     assert task is not None
     task.set_name(name)
+    _given_names.append((task, name))
+
+
+def all_tasks() -> list[asyncio.Task[Any]]:
+    """The unfinished tasks of every loop."""
+    return [value for value in gc.get_objects() if issubclass(type(value), asyncio.Task) and not value.done()]
+
+
+def restore_names() -> None:
+    """Names again the tasks that CPython 3.13 called None: it does so to those of a task factory, after an eager step."""
+    for task in all_tasks():
+        if task.get_name() == "None" and getattr(task.get_coro(), "__qualname__", "") == "main":
+            task.set_name("Task-1")
+    for task, name in _given_names:
+        task.set_name(name)
 
 
 def is_machinery(frame: Frame) -> bool:
@@ -97,11 +113,10 @@ def _has_frame(value: Any) -> bool:
 
 def snapshot() -> dict[str, Any]:
     """Every unfinished task with its frames, and every thread with its stack and its entry, at this moment."""
-    tasks = [value for value in gc.get_objects() if issubclass(type(value), asyncio.Task) and not value.done()]
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     threads = {names.get(ident, "?"): sync_stack(frame) for ident, frame in sys._current_frames().items()}
     return {
-        "tasks": {task.get_name(): await_chain(task.get_coro()) for task in tasks},
+        "tasks": {task.get_name(): await_chain(task.get_coro()) for task in all_tasks()},
         "entry": {name: entry_frames(stack) for name, stack in threads.items()},
         "threads": threads,
     }
@@ -114,13 +129,16 @@ def _remember_running(frame: FrameType, lines_to_loop: int) -> None:
     if tuple(stack) in _chains_burnt:
         return
     _chains_burnt.add(tuple(stack))
-    entry = entry_frames(stack)
     try:
         task = asyncio.current_task()
     except RuntimeError:
         task = None
-    running = [one for one in stack[len(entry) :] if not is_machinery(one)] if len(entry) < len(stack) else stack
-    SNAPSHOTS.append(snapshot() | {"running": {task.get_name() if task else threading.current_thread().name: running}})
+    if task is None:
+        running = {"thread_running": {threading.current_thread().name: stack}}
+    else:
+        own = [one for one in stack[len(entry_frames(stack)) :] if not is_machinery(one)]
+        running = {"running": {task.get_name(): own}}
+    SNAPSHOTS.append(snapshot() | running)
 
 
 class phase:
@@ -129,6 +147,7 @@ class phase:
     def __enter__(self) -> phase:
         from otel_asyncprof.testing import capture
 
+        restore_names()
         self._capture = capture(**CAPTURE_OPTIONS)
         self._cpu, self._wall = time.process_time(), time.perf_counter()
         self._profile = self._capture.__enter__()
