@@ -17,7 +17,7 @@ from span_helpers import STOCK, current_span_id, tracer, view, view_span_id
 
 from otel_asyncprof import _native, _runtime_context
 
-pytest_plugins = "span_helpers"
+pytest_plugins = "span_fixtures"
 pytestmark = pytest.mark.usefixtures("context_of_its_own")
 
 

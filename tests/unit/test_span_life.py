@@ -30,7 +30,7 @@ from span_helpers import (
 
 from otel_asyncprof import _native
 
-pytest_plugins = "span_helpers"
+pytest_plugins = "span_fixtures"
 
 # Ended spans
 

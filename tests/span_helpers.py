@@ -1,4 +1,4 @@
-"""Spans, runtime contexts and what to read of them; a plugin of the modules that use its fixtures."""
+"""Spans, runtime contexts and what to read of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import opentelemetry.context as otel
-import pytest
 from opentelemetry import trace
 from opentelemetry.context.context import Context
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
@@ -16,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.trace.propagation import _SPAN_KEY
 
-from otel_asyncprof import _native, _runtime_context
+from otel_asyncprof import _native
 
 SAMPLED, REMOTE, RECORDING = 1, 2, 4
 NO_ID = bytes(8)
@@ -93,19 +92,3 @@ def view_span_id() -> int:
     """What the sampler would read; 0 for no view."""
     fields = view()
     return int.from_bytes(fields["span_id"], "big") if fields else 0
-
-
-@pytest.fixture
-def runtimes() -> Runtimes:
-    """A stock runtime context and ours over one variable, of its own for each test."""
-    return Runtimes()
-
-
-@pytest.fixture
-def context_of_its_own() -> Iterator[None]:
-    """The test begins with an empty current context and leaves the stock runtime context behind."""
-    token = otel.attach(otel.Context())
-    yield
-    _runtime_context.uninstall()
-    assert otel._RUNTIME_CONTEXT is STOCK
-    otel.detach(token)
