@@ -131,6 +131,9 @@ class Profiler:
             _active = weakref.ref(self)
             _register_fork_handler()
             atexit.register(self._at_exit)
+            if self._shut_down:  # by a signal handler that interrupted the steps
+                self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=False)
+                raise ProfilerUnavailable("this profiler was shut down")
 
     def stop(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Stops profiling and has the rest exported; true when that was done in time. Harmless when nothing runs."""

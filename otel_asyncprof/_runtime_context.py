@@ -142,7 +142,9 @@ class RuntimeContextSwap:
                 self._backfill_one(runtime, context, task, tries)
         return len(self._pending)
 
-    def _backfill_one(self, runtime: _native.ContextVarsRuntimeContext, context: contextvars.Context, task: Any, tries: int) -> None:
+    def _backfill_one(
+        self, runtime: _native.ContextVarsRuntimeContext, context: contextvars.Context, task: Any, tries: int
+    ) -> None:
         try:
             runtime.backfill(context, task)
         except RuntimeError:

@@ -122,7 +122,9 @@ def test_a_receiver_that_knows_no_profiles_is_left_alone_for_five_minutes(
     assert [got.body for got in receiver.received] == [b"1"]
     assert exporter.dropped_requests == 3
     (line,) = warnings_logged()
-    assert line.startswith(f"{receiver.url}/v1development/profiles does not take OTLP profiles of development version 1")
+    assert line.startswith(
+        f"{receiver.url}/v1development/profiles does not take OTLP profiles of development version 1"
+    )
     assert f"HTTP {status}" in line
     assert "asked again in 5 minutes" in line
 
