@@ -218,6 +218,7 @@ class Profiler:
             features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
+            no_signal_handlers=False,
         )
 
     def _start_export_thread(self) -> None:
