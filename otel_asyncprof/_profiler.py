@@ -64,8 +64,8 @@ class ProfilerStatus:
 class Profiler:
     """Samples this process and exports what it sees; at most one runs in a process.
 
-    Options are those of ProfilerConfig; without a config, what is not given is taken from the environment. The exporter is
-    an object, or the name of one as in the configuration.
+    Options are those of ProfilerConfig; without a config, what is not given is taken from the environment. The exporter
+    is an object, or the name of one as in the configuration.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Profiler:
             _runtime_context.install()
             undo.callback(_runtime_context.uninstall)
             span_processor.ensure_registered(self._provider())
-            # Now, not at the first export: that may be at exit, when no module that needs threads can be imported any more.
+            # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
             self._resource_reader.read(self._provider())
             self._start_sampler()
             undo.callback(_native.stop)
@@ -268,7 +268,7 @@ class Profiler:
         self._resource_reader.read(self._provider())  # in the child of a fork, where it is read anew
 
     def _settle(self) -> bool:
-        """Does what could not be done at the start: a provider is set and contexts become reachable later. True when done."""
+        """Does what could not be done at the start: providers are set, contexts reachable later. True when done."""
         registered = span_processor.ensure_registered(self._provider())
         return _runtime_context.retry_backfill() == 0 and registered
 

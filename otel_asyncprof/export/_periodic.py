@@ -87,7 +87,7 @@ class PeriodicExport:
                 self._changed.notify_all()
 
     def _wait(self, deadline: float) -> None:
-        """Until the deadline, a flush or the end; meanwhile settles what could not be at the start, ever more rarely."""
+        """Until the deadline, a flush or the end; meanwhile settles what is left of the start, ever more rarely."""
         pause = FIRST_SETTLE_PAUSE
         while (remaining := deadline - time.monotonic()) > 0:
             try:

@@ -140,13 +140,13 @@ def test_an_exporter_of_somebody_else_that_fails_is_a_refusal(monkeypatch, make,
     """In one line."""
     monkeypatch.setattr("otel_asyncprof._config.entry_points", lambda **_: [Entry(make)])
     monkeypatch.setattr(factory, "entry_points", lambda **_: [Entry(make)])
-    with pytest.raises(ExporterUnavailable, match=f"^{reason}$"):
+    with pytest.raises(ExporterUnavailable, match=rf"^{reason}$"):
         factory.make_exporter(ProfilerConfig(exporter="x"))
 
 
 def test_an_exporter_that_nobody_has_is_a_bad_option():
     """Told before anything starts."""
-    with pytest.raises(ConfigurationError, match="^exporter='zipkin' is not allowed"):
+    with pytest.raises(ConfigurationError, match=r"^exporter='zipkin' is not allowed"):
         ProfilerConfig(exporter="zipkin")
 
 

@@ -228,5 +228,5 @@ def test_a_child_of_a_fork_makes_its_own_channel(service, exporter):
 
 def test_a_certificate_that_cannot_be_read_is_told_when_the_exporter_is_made():
     """Not at the first export."""
-    with pytest.raises(ExporterUnavailable, match="^/no/such/file cannot be read: No such file"):
+    with pytest.raises(ExporterUnavailable, match=r"^/no/such/file cannot be read: No such file"):
         otlp_grpc.OTLPProfileExporter("https://localhost:1", certificate_file="/no/such/file")

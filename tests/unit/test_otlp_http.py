@@ -221,7 +221,7 @@ def test_an_error_in_the_transport_is_told_by_its_type(exporter, monkeypatch, wa
 
 def test_a_missing_certificate_file_is_told_when_the_exporter_is_made(receiver):
     """Not at the first export."""
-    with pytest.raises(ExporterUnavailable, match="^/no/such/file cannot be read$"):
+    with pytest.raises(ExporterUnavailable, match=r"^/no/such/file cannot be read$"):
         otlp_http.OTLPProfileExporter(receiver.url, certificate_file="/no/such/file")
 
 

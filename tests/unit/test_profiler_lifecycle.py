@@ -56,6 +56,7 @@ def test_the_sampler_gets_the_options(native):
         "features": 7,
         "anchors": {"anchor": 1},
         "asyncio_directory": "/asyncio",
+        "no_signal_handlers": False,
     }
 
 
@@ -108,9 +109,15 @@ def test_after_shutdown_it_stays_off(native, warnings_logged):
 def test_as_a_context_manager_it_runs_for_the_block(native):
     """And is shut down at its end, whatever happened."""
     exporter = InMemoryProfileExporter()
-    with pytest.raises(KeyError), make(exporter) as profiler:
-        assert profiler.is_running
-        raise KeyError
+    profiler = make(exporter)
+
+    def block():
+        with profiler:
+            assert profiler.is_running
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        block()
     assert not profiler.is_running
     assert exporter.get_finished_requests() == (b"request 1",)
 
@@ -142,6 +149,7 @@ def test_a_system_without_another_thread_is_a_refusal(native, monkeypatch, warni
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
+    monkeypatch.setattr(_profiler.ResourceReader, "read", lambda self, provider: (b"", ""))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert make().start() is False
     assert native.calls == [*STARTED, "stop", "uninstall"]
@@ -174,7 +182,7 @@ def test_an_unsupported_interpreter_is_a_refusal(native, monkeypatch, what, valu
         monkeypatch.setattr(_profiler.sysconfig, "get_config_var", lambda name: value)
     else:
         monkeypatch.setattr(_profiler.sys, "platform", value)
-    with pytest.raises(ProfilerUnavailable, match=f"^{reason}$"):
+    with pytest.raises(ProfilerUnavailable, match=rf"^{reason}$"):
         make().start_or_raise()
     monkeypatch.undo()
     assert native.calls == []
