@@ -130,6 +130,22 @@ assert len(__import__("os").listdir("/proc/self/task")) == 1
     assert receiver.received == []
 
 
+def test_an_extension_that_cannot_be_loaded_costs_one_line():
+    """The application runs on with the status that is its own."""
+    code = """
+import subprocess
+without = "import sys; sys.modules['otel_asyncprof._native'] = None; import otel_asyncprof.instrumentor as i; "
+without += "i.AsyncProfInstrumentor().instrument(); i.AsyncProfInstrumentor().uninstrument(); sys.exit(3)"
+done = subprocess.run([sys.executable, "-c", without], stderr=subprocess.PIPE, text=True)
+print("LOG " + done.stderr, file=sys.stderr, end="")
+sys.exit(done.returncode)
+"""
+    status, lines, _, _ = run(code, "enabled=False")
+    assert status == 3
+    (line,) = lines
+    assert line.startswith("LOG otel_asyncprof does not profile this process: its extension cannot be loaded (")
+
+
 def test_a_bad_variable_costs_one_line_and_nothing_else(receiver):
     """The application runs, profiled with the default."""
     ended = run("sys.exit(3)", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url, OTEL_ASYNCPROF_RATE="fast")
