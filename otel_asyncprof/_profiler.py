@@ -58,6 +58,7 @@ class ProfilerStatus:
     exported_intervals: int
     failed_intervals: int
     exporter: str | None
+    last_error: str
     stats: "Stats | None"
 
 
@@ -187,6 +188,7 @@ class Profiler:
             exported_intervals=periodic.exported_intervals if periodic else 0,
             failed_intervals=periodic.failed_intervals if periodic else 0,
             exporter=repr(exporter) if exporter else None,
+            last_error=(exporter.last_error if exporter else "") or (periodic.last_error if periodic else ""),
             stats=self.stats(),
         )
 

@@ -155,8 +155,10 @@ def test_an_exporter_that_raises_does_not_end_the_thread(periodic, exporter, war
     running = periodic()
     assert running.force_flush(5) is False
     assert running.force_flush(5) is False
+    assert running.last_error == "RuntimeError"
     exporter.error = None
     assert running.force_flush(5) is True
+    assert running.last_error == ""
     assert warnings_logged() == ["profiles of one interval are lost: Exporter raised RuntimeError"]
 
 

@@ -262,6 +262,26 @@ def resource_bytes(key, number):
     return Message(attributes=[KeyValue(key=key, value=AnyValue(int_value=number))]).SerializeToString()
 
 
+def test_the_status_says_what_became_of_the_profiles(native, monkeypatch):
+    """Running or not, sent or not, and why."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+    profiler = Profiler(ProfilerConfig(interval=3600, exporter="otlp_proto_grpc"))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:sesame@127.0.0.1:1")
+    assert not profiler.status().running
+    profiler.start()
+    profiler.force_flush()
+    assert profiler.status() == _profiler.ProfilerStatus(
+        running=True,
+        exported_intervals=0,
+        failed_intervals=1,
+        exporter="otel_asyncprof.export.otlp_grpc.OTLPProfileExporter('http://127.0.0.1:1')",
+        last_error="gRPC UNAVAILABLE",
+        stats={"ticks": 1},
+    )
+    profiler.stop()
+    assert not profiler.status().running
+
+
 class Hanging(ProfileExporter):
     """An exporter that never comes back by itself."""
 
