@@ -6,7 +6,7 @@
 #define SLOTS_PER_ENTRY 2u
 
 bool memory_account_resize(struct memory_account *account, void **array, size_t old_bytes, size_t new_bytes) {
-    if (account->used > account->limit || new_bytes > account->limit - account->used) return false;
+    if (new_bytes > account->limit - account->used) return false;
     void *moved = realloc(*array, new_bytes);
     if (!moved) return false;
     *array = moved;
@@ -82,10 +82,12 @@ static bool double_capacity(struct intern_table *table) {
     uint32_t capacity = table->capacity ? table->capacity * 2 : INTERN_FIRST_CAPACITY;
     if (capacity > table->max_size) return false;
     size_t slots_bytes = (size_t)capacity * SLOTS_PER_ENTRY * sizeof *table->slots;
+    size_t entries_bytes = (size_t)capacity * table->entry_size;
+    /* Asked first, as a full table comes here for every new entry. */
+    if (slots_bytes + entries_bytes > table->account->limit - table->account->used) return false;
     void *slots = NULL;
     if (!memory_account_resize(table->account, &slots, 0, slots_bytes)) return false;
-    if (!memory_account_resize(table->account, &table->entries, (size_t)table->capacity * table->entry_size,
-                               (size_t)capacity * table->entry_size)) {
+    if (!memory_account_resize(table->account, &table->entries, (size_t)table->capacity * table->entry_size, entries_bytes)) {
         free(slots);
         table->account->used -= slots_bytes;
         return false;

@@ -8,7 +8,7 @@
 
 /* The memory that several arrays share. The limit holds while an array is moved too: old and new are both counted then. */
 struct memory_account {
-    size_t used, limit; /* bytes */
+    size_t used, limit; /* bytes; used <= limit */
 };
 
 /* Resizes an array within the account. False, with nothing changed, when the limit is reached or memory is short. */

@@ -9,7 +9,7 @@
 struct runtime_context {
     PyObject_HEAD
     PyObject *context_var, *span_key, *current_tasks, *get_running_loop;
-    PyTypeObject *non_recording;
+    struct span_source source;
     unsigned long long failures;
 };
 
@@ -30,10 +30,11 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
     *address = 0;
     PyObject *loop = PyObject_CallNoArgs(self->get_running_loop), *task = NULL;
     if (loop == NULL) return -1;
-    if (loop != Py_None) task = PyDict_GetItemWithError(self->current_tasks, loop);
+    bool in_loop = loop != Py_None;
+    if (in_loop) task = PyDict_GetItemWithError(self->current_tasks, loop);
     if (task != NULL && task != Py_None) *address = (uint64_t)(uintptr_t)task;
     Py_DECREF(loop);
-    return task == NULL && PyErr_Occurred() ? -1 : 0;
+    return in_loop && task == NULL && PyErr_Occurred() ? -1 : 0;
 }
 
 /* What attach() sets: a new reference. Whatever goes wrong, the context itself is good enough; only what is no Exception, such as
@@ -41,20 +42,22 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
 static PyObject *view_or_context(struct runtime_context *self, PyObject *context, const uint64_t *owner, bool inherit) {
     const struct view_part *view = span_view_of(context);
     if (view == NULL && Py_TYPE(context) != span_context_type) return Py_NewRef(context);
-    PyObject *span = view == NULL ? PyDict_GetItemWithError(context, self->span_key) : NULL, *current = NULL, *result = NULL;
-    if (view == NULL && span == NULL && !PyErr_Occurred()) return Py_NewRef(context);
+    PyObject *span = PyDict_GetItemWithError(context, self->span_key), *current = NULL, *result = NULL;
     uint64_t task = owner != NULL ? *owner : 0;
-    Py_XINCREF(span);
-    if (!PyErr_Occurred() && (owner != NULL || current_task(self, &task) == 0)) {
-        if (view != NULL && view->fields.owner == task) return Py_NewRef(context);
-        if (view != NULL) span = Py_XNewRef(PyDict_GetItemWithError(context, self->span_key));
-        if (span != NULL && (!inherit || context_var_get(self->context_var, NULL, &current) == 0))
-            result = span_view_make(context, span, current, task, self->non_recording);
+    if (span == NULL || span == Py_None) {
+        if (span != NULL || !PyErr_Occurred()) result = Py_NewRef(context);
+    } else {
+        Py_INCREF(span);
+        if (owner != NULL || current_task(self, &task) == 0) {
+            if (view != NULL && view->fields.owner == task)
+                result = Py_NewRef(context);
+            else if (!inherit || context_var_get(self->context_var, NULL, &current) == 0)
+                result = span_view_make(&self->source, context, span, current, task);
+        }
+        Py_DECREF(span);
+        Py_XDECREF(current);
     }
-    Py_XDECREF(span);
-    Py_XDECREF(current);
-    if (result == NULL && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
-    if (result == NULL) {
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_Exception)) {
         PyErr_Clear();
         self->failures++;
         result = Py_NewRef(context);
@@ -123,16 +126,18 @@ static void runtime_dealloc(PyObject *object) {
     struct runtime_context *self = as_runtime(object);
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->context_var), Py_XDECREF(self->span_key), Py_XDECREF(self->current_tasks);
-    Py_XDECREF(self->get_running_loop), Py_XDECREF((PyObject *)self->non_recording);
+    Py_XDECREF(self->get_running_loop), Py_XDECREF((PyObject *)self->source.non_recording);
+    Py_XDECREF(self->source.notice), Py_XDECREF(self->source.noticed);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
 
 static PyObject *runtime_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"context_var", "context_type", "span_key", "non_recording_span", "current_tasks", "get_running_loop", NULL};
-    PyObject *context_var, *context_type, *span_key, *non_recording, *current_tasks, *get_running_loop;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO!UO!O!O", names, &context_var, &PyType_Type, &context_type, &span_key,
-                                     &PyType_Type, &non_recording, &PyDict_Type, &current_tasks, &get_running_loop))
+    static char *names[] = {"context_var",   "context_type",     "span_key",              "non_recording_span",
+                            "current_tasks", "get_running_loop", "notice_span_processor", NULL};
+    PyObject *context_var, *context_type, *span_key, *non_recording, *current_tasks, *get_running_loop, *notice;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO!UO!O!OO", names, &context_var, &PyType_Type, &context_type, &span_key,
+                                     &PyType_Type, &non_recording, &PyDict_Type, &current_tasks, &get_running_loop, &notice))
         return NULL;
     PyObject *current = NULL;
     if (context_var_get(context_var, Py_None, &current) < 0) return NULL; /* TypeError: no ContextVar */
@@ -142,7 +147,8 @@ static PyObject *runtime_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (self == NULL) return NULL;
     self->context_var = Py_NewRef(context_var);
     self->span_key = Py_NewRef(span_key);
-    self->non_recording = (PyTypeObject *)Py_NewRef(non_recording);
+    self->source.non_recording = (PyTypeObject *)Py_NewRef(non_recording);
+    self->source.notice = Py_NewRef(notice);
     self->current_tasks = Py_NewRef(current_tasks);
     self->get_running_loop = Py_NewRef(get_running_loop);
     return (PyObject *)self;

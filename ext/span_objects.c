@@ -24,7 +24,8 @@ static newfunc dict_new;
 static PyObject *no_arguments, *sixty_four;
 
 #define NAME_LIST(X) \
-    X(_context) X(_end_time) X(_name) X(name) X(get_span_context) X(is_recording) X(trace_id) X(span_id) X(is_remote) X(trace_flags)
+    X(_context) X(_end_time) X(_name) X(_span_processor) X(name) X(get_span_context) X(is_recording) \
+    X(trace_id) X(span_id) X(is_remote) X(trace_flags) X(is_valid)
 #define NAME_DECLARE(name) static PyObject *str_##name;
 NAME_LIST(NAME_DECLARE)
 
@@ -99,34 +100,50 @@ static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
     return value;
 }
 
-/* 1 valid ids, 0 not, -1 with an exception. */
-static int facts_from(PyObject *trace_id, PyObject *span_id, PyObject *is_remote, PyObject *flags, struct span_facts *facts) {
-    if (!PyLong_Check(trace_id) || !PyLong_Check(span_id) || !PyLong_Check(flags)) return 0;
-    PyObject *high = PyNumber_Rshift(trace_id, sixty_four);
-    if (high == NULL) return -1;
-    facts->trace_id[0] = PyLong_AsUnsignedLongLong(high);
-    Py_DECREF(high);
-    facts->trace_id[1] = PyLong_AsUnsignedLongLongMask(trace_id);
-    facts->span_id = PyLong_AsUnsignedLongLong(span_id);
-    facts->flags = (PyLong_AsUnsignedLongLongMask(flags) & 1) != 0 ? SPAN_SAMPLED : 0;
-    int remote = PyObject_IsTrue(is_remote);
-    if (remote < 0) return -1;
-    if (remote) facts->flags |= SPAN_REMOTE;
-    if (PyErr_Occurred()) { /* an id beyond its width */
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
-        PyErr_Clear();
-        return 0;
+/* The int objects of trace ids seen last: the spans of a trace share one. To take 128 bits out of an int costs another int. */
+enum { TRACE_MEMO = 64 };
+static struct { PyObject *object; uint64_t words[2]; } trace_memo[TRACE_MEMO];
+
+static int read_trace_id(PyObject *trace_id, uint64_t words[2]) {
+    unsigned slot = (unsigned)((uintptr_t)trace_id >> 5) % TRACE_MEMO;
+    if (trace_memo[slot].object != trace_id) {
+        PyObject *high = PyNumber_Rshift(trace_id, sixty_four), *old = trace_memo[slot].object;
+        if (high == NULL) return -1;
+        words[0] = PyLong_AsUnsignedLongLongMask(high);
+        words[1] = PyLong_AsUnsignedLongLongMask(trace_id);
+        Py_DECREF(high);
+        if (!PyLong_CheckExact(trace_id)) return 0;
+        trace_memo[slot].object = Py_NewRef(trace_id);
+        memcpy(trace_memo[slot].words, words, sizeof trace_memo[slot].words);
+        Py_XDECREF(old);
     }
-    return (facts->trace_id[0] | facts->trace_id[1]) != 0 && facts->span_id != 0;
+    memcpy(words, trace_memo[slot].words, sizeof trace_memo[slot].words);
+    return 0;
+}
+
+/* The items of a SpanContext. is_valid has checked the width of the ids. 1 valid, 0 not, -1 with an exception. */
+enum { TRACE_ID, SPAN_ID, IS_REMOTE, TRACE_FLAGS, TRACE_STATE, IS_VALID, FACTS };
+
+static int facts_from(PyObject *const item[FACTS], struct span_facts *facts) {
+    if (!PyLong_Check(item[TRACE_ID]) || !PyLong_Check(item[SPAN_ID]) || !PyLong_Check(item[TRACE_FLAGS])) return 0;
+    int valid = item[IS_VALID] == Py_True ? 1 : PyObject_IsTrue(item[IS_VALID]);
+    if (valid <= 0) return valid;
+    int remote = item[IS_REMOTE] == Py_False ? 0 : PyObject_IsTrue(item[IS_REMOTE]);
+    if (remote < 0 || read_trace_id(item[TRACE_ID], facts->trace_id) < 0) return -1;
+    facts->span_id = PyLong_AsUnsignedLongLongMask(item[SPAN_ID]);
+    bool sampled = PyLong_AsUnsignedLongLongMask(item[TRACE_FLAGS]) & 1;
+    facts->flags = (remote ? SPAN_REMOTE : 0) | (sampled ? SPAN_SAMPLED : 0);
+    return 1;
 }
 
 static int facts_from_properties(PyObject *span_context, struct span_facts *facts) {
-    PyObject *trace_id = PyObject_GetAttr(span_context, str_trace_id), *span_id = NULL, *is_remote = NULL, *flags = NULL;
-    if (trace_id != NULL) span_id = PyObject_GetAttr(span_context, str_span_id);
-    if (span_id != NULL) is_remote = PyObject_GetAttr(span_context, str_is_remote);
-    if (is_remote != NULL) flags = PyObject_GetAttr(span_context, str_trace_flags);
-    int valid = flags != NULL ? facts_from(trace_id, span_id, is_remote, flags, facts) : -1;
-    Py_XDECREF(trace_id), Py_XDECREF(span_id), Py_XDECREF(is_remote), Py_XDECREF(flags);
+    PyObject *const name[FACTS] = {str_trace_id, str_span_id, str_is_remote, str_trace_flags, Py_None, str_is_valid};
+    PyObject *item[FACTS] = {NULL};
+    int valid = 1;
+    for (int i = 0; i < FACTS && valid > 0; i++)
+        if (i != TRACE_STATE && (item[i] = PyObject_GetAttr(span_context, name[i])) == NULL) valid = -1;
+    if (valid > 0) valid = facts_from(item, facts);
+    for (int i = 0; i < FACTS; i++) Py_XDECREF(item[i]);
     return valid;
 }
 
@@ -140,17 +157,19 @@ static int read_ids(PyObject *span, struct span_facts *facts) {
         if (span_context == NULL) return -1;
     }
     int valid = 0;
-    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) >= 4)
-        valid = facts_from(PyTuple_GetItem(span_context, 0), PyTuple_GetItem(span_context, 1), PyTuple_GetItem(span_context, 2),
-                           PyTuple_GetItem(span_context, 3), facts);
-    else if (span_context != Py_None)
+    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) == FACTS) {
+        PyObject *item[FACTS];
+        for (int i = 0; i < FACTS; i++) item[i] = PyTuple_GetItem(span_context, i);
+        valid = facts_from(item, facts);
+    } else if (span_context != Py_None) {
         valid = facts_from_properties(span_context, facts);
+    }
     Py_DECREF(span_context);
     return valid;
 }
 
-static int read_recording(PyTypeObject *non_recording, PyObject *span, struct span_facts *facts) {
-    if (Py_TYPE(span) == non_recording) return 0;
+static int read_recording(struct span_source *source, PyObject *span, struct span_facts *facts) {
+    if (Py_TYPE(span) == source->non_recording) return 0;
     PyObject *end_time = attribute_or_null(span, str__end_time);
     if (end_time != NULL) {
         facts->ended = end_time != Py_None;
@@ -168,27 +187,46 @@ static int read_recording(PyTypeObject *non_recording, PyObject *span, struct sp
     return 0;
 }
 
+/* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */
+static int notice_processor(struct span_source *source, PyObject *span) {
+    PyObject *processor = attribute_or_null(span, str__span_processor);
+    if (processor == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (processor == source->noticed) return Py_DECREF(processor), 0;
+    PyObject *old = source->noticed, *answer = NULL;
+    source->noticed = processor;
+    Py_XDECREF(old);
+    answer = PyObject_CallFunctionObjArgs(source->notice, processor, NULL);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
+/* A new reference to a cell that is not in the table yet. */
+static struct cell_object *new_cell(struct span_source *source, PyObject *span, uint64_t span_id) {
+    PyObject *name = notice_processor(source, span) == 0 ? attribute_or_null(span, str__name) : NULL;
+    if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
+    if (PyErr_Occurred()) return NULL;
+    struct cell_object *cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
+    Py_XDECREF(name);
+    if (cell == NULL || PyErr_Occurred()) return release(cell), NULL;
+    cell->span_id = span_id;
+    cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
+    uint64_t id = htobe64(span_id);
+    memcpy(cell->fields.span_id, &id, sizeof id);
+    return cell;
+}
+
 /* A new reference: the cell of a span that records or has recorded; NULL without an exception when it never did.
    *known: it was made by an earlier activation. Between reading _end_time and opening the cell nothing lets another thread in:
    span_ended() finds every cell that was opened for a span not yet ended. */
-static struct cell_object *cell_of(PyTypeObject *non_recording, PyObject *span, struct span_facts *facts, bool *known) {
+static struct cell_object *cell_of(struct span_source *source, PyObject *span, struct span_facts *facts, bool *known) {
     *known = false;
     if (facts->flags & SPAN_REMOTE) return NULL;
     struct cell_object *found = find_cell(facts->span_id), *cell = NULL;
-    if (found == NULL && Py_TYPE(span) != non_recording) {
-        PyObject *name = attribute_or_null(span, str__name);
-        if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
-        if (name == NULL && PyErr_Occurred()) return NULL;
-        cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
-        if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
-        Py_XDECREF(name);
-        if (cell == NULL || PyErr_Occurred()) goto fail;
-        cell->span_id = facts->span_id;
-        cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
-        uint64_t id = htobe64(facts->span_id);
-        memcpy(cell->fields.span_id, &id, sizeof id);
+    if (found == NULL) {
+        if (Py_TYPE(span) == source->non_recording || (cell = new_cell(source, span, facts->span_id)) == NULL) return NULL;
     }
-    if (read_recording(non_recording, span, facts) < 0) goto fail;
+    if (read_recording(source, span, facts) < 0) return release(cell), NULL;
     found = find_cell(facts->span_id); /* again: the attributes of a foreign span may be code */
     if (found != NULL) {
         *known = true;
@@ -197,16 +235,10 @@ static struct cell_object *cell_of(PyTypeObject *non_recording, PyObject *span, 
         if (facts->ended) close_cell(found);
         return found;
     }
-    if (cell == NULL || (!facts->ended && !(facts->flags & SPAN_RECORDING))) {
-        release(cell);
-        return NULL;
-    }
+    if (cell == NULL || !(facts->ended || facts->flags & SPAN_RECORDING)) return release(cell), NULL;
     if (facts->ended) cell->fields.ended = 1;
     else open_cell(cell);
     return cell;
-fail:
-    release(cell);
-    return NULL;
 }
 
 /* ---- views */
@@ -265,12 +297,12 @@ static void fill(struct view_part *part, const struct span_facts *facts, struct 
     fields->checksum = span_view_checksum(fields);
 }
 
-PyObject *span_view_make(PyObject *context, PyObject *span, PyObject *current, uint64_t owner, PyTypeObject *non_recording) {
+PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject *span, PyObject *current, uint64_t owner) {
     struct span_facts facts = {0};
     bool known = false;
     int valid = read_ids(span, &facts);
     if (valid <= 0) return valid == 0 ? Py_NewRef(context) : NULL;
-    struct cell_object *cell = cell_of(non_recording, span, &facts, &known);
+    struct cell_object *cell = cell_of(source, span, &facts, &known);
     if (cell == NULL && PyErr_Occurred()) return NULL;
     PyObject *view = dict_new(span_view_type, no_arguments, NULL);
     if (view != NULL && PyDict_Merge(view, context, 1) < 0) Py_CLEAR(view);

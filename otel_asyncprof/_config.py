@@ -35,7 +35,7 @@ def _option(default: Any, option: Option) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilerConfig:
-    """The options of one profiler; each is named like its OTEL_ASYNCPROF_ variable and has the same unit. A bad one raises."""
+    """The options of one profiler, named like their OTEL_ASYNCPROF_ variables, in the same units. A bad one raises."""
 
     enabled: bool = _option(True, Option(variables.OTEL_ASYNCPROF_ENABLED, boolean, "true, false"))
     exporter: str = _option(
@@ -54,9 +54,7 @@ class ProfilerConfig:
         10.0, Option(variables.OTEL_ASYNCPROF_INTERVAL, duration("s", 0.1, 3600), "0.1 to 3600 seconds")
     )
     max_frames: int = _option(128, Option(variables.OTEL_ASYNCPROF_MAX_FRAMES, integer(3, 512), "3 to 512"))
-    link: str = _option(
-        "span", Option(variables.OTEL_ASYNCPROF_LINK, choice("span", "local_root"), "span, local_root")
-    )
+    link: str = _option("span", Option(variables.OTEL_ASYNCPROF_LINK, choice("span", "local_root"), "span, local_root"))
     link_unsampled: bool = _option(False, Option(variables.OTEL_ASYNCPROF_LINK_UNSAMPLED, boolean, "true, false"))
     loop_frames: bool = _option(False, Option(variables.OTEL_ASYNCPROF_LOOP_FRAMES, boolean, "true, false"))
     sample_attributes: tuple[str, ...] = _option(
@@ -70,9 +68,7 @@ class ProfilerConfig:
     timeline: bool = _option(False, Option(variables.OTEL_ASYNCPROF_TIMELINE, boolean, "true, false"))
     slow_span_threshold: float = _option(
         100.0,
-        Option(
-            variables.OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD, duration("ms", 0, 3_600_000), "0 to 3600000 milliseconds"
-        ),
+        Option(variables.OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD, duration("ms", 0, 3_600_000), "0 to 3600000 milliseconds"),
     )
     caller_kinds: tuple[str, ...] = _option(
         ("client",),
@@ -95,7 +91,7 @@ class ProfilerConfig:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ, /, **options: Any) -> Self:
-        """The options given here, then those of the variables, then the defaults; a bad variable is warned about and left out."""
+        """The options given here, else the variables, else the defaults; a bad variable gives one line in the log."""
         values = dict(options)
         for name, option in OPTIONS.items():
             if name not in values and (value := read_variable(option, environ)) is not None:
@@ -106,7 +102,7 @@ class ProfilerConfig:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Like from_env, for options that nobody could check before: an unknown or bad one is warned about and left out."""
+        """Like from_env for options that nobody checked: an unknown or bad one is warned about and left out."""
         good = {}
         for name, value in options.items():
             option = OPTIONS.get(name)

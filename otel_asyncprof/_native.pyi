@@ -1,5 +1,7 @@
 """Types of the C extension. Everything here is private; users see Profiler and testing.capture."""
 
+import contextvars
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any, Final, TypedDict
 
@@ -27,6 +29,12 @@ ATTRIBUTE_STATE: Final[int]
 ATTRIBUTE_THREAD_ID: Final[int]
 ATTRIBUTE_TASK_NAME: Final[int]
 ATTRIBUTE_LOCAL_ROOT_NAME: Final[int]
+FEATURE_TASKS: Final[int]
+FEATURE_AWAITERS: Final[int]
+FEATURE_SPANS: Final[int]
+
+def prepare(*, anchors: dict[str, int]) -> None:
+    """Takes the anchors, so that the readers below can be called. RuntimeError when no layout table fits, or the sampler runs."""
 
 def start(
     *,
@@ -37,9 +45,10 @@ def start(
     loop_frames: bool,
     timeline: bool,
     attributes: int,
+    features: int,
     anchors: dict[str, int],
     asyncio_directory: str,
-    no_signal_handlers: bool = False,
+    no_signal_handlers: bool,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 
@@ -51,10 +60,27 @@ def collect(*, resource: bytes, resource_schema_url: str, scope_version: str) ->
     """Swaps the tables and encodes what the last interval held, without the GIL."""
 
 def stats() -> Stats: ...
-def self_check(*, anchors: dict[str, int]) -> dict[str, str]:
-    """Runs the readers over live objects: feature (threads, tasks, awaiters, spans) -> "" or what does not match."""
+class TaskDescription(TypedDict):
+    name: str
+    frames: list[tuple[str, str, int]]  # function, file, line; outermost first
+    awaiters: list[int]  # addresses
+    waiting: bool
+    context: int  # address
 
-def ignore_thread() -> None:
+# The sampler's own readers, for the self-check and for tests.
+def read_thread() -> list[tuple[str, str, int]]:
+    """The calling thread's stack: (function, file, line), root first."""
+
+def read_tasks() -> list[int]:
+    """Addresses of the live tasks of all loops."""
+
+def read_task(address: int, /) -> TaskDescription:
+    """What is read of the task at an address."""
+
+def read_link(address: int, /) -> tuple[bytes, bytes] | None:
+    """(trace id, span id) of the contextvars.Context at an address; None without a span."""
+
+def ignore_thread() -> bool:
     """Leaves the calling thread out of the profile: for our own export thread."""
 
 def after_fork_in_child() -> None:
@@ -64,18 +90,55 @@ def after_fork_in_child() -> None:
 class SpanCell:
     """One span as the sampler sees it, shared by all its views."""
 
+class CellFields(TypedDict):
+    span_id: bytes
+    ended: bool
+    name: str | None
+
+class ViewFields(TypedDict):
+    trace_id: bytes
+    span_id: bytes
+    local_root: bytes  # eight zero bytes for a remote span
+    flags: int  # SPAN_SAMPLED 1, SPAN_REMOTE 2, SPAN_RECORDING 4
+    owner: int
+    spawner: int
+    cell_address: int
+    spawner_cell: int
+    root_cell: int
+    cell: CellFields | None
+
 class ContextVarsRuntimeContext:
     """attach/get_current/detach over one ContextVar, putting a SpanContextView in place of a Context that carries a span."""
 
     def __init__(
-        self, context_var: ContextVar[Any], context_type: type, span_key: str, current_tasks: dict[Any, Any], get_running_loop: Any
+        self,
+        context_var: ContextVar[Any],
+        context_type: type,
+        span_key: str,
+        non_recording_span: type,
+        current_tasks: dict[Any, Any],
+        get_running_loop: Any,
+        notice_span_processor: Callable[[Any], object],
     ) -> None: ...
-    def attach(self, context: Any) -> Token[Any]: ...
+    def attach(self, context: Any, /) -> Token[Any]: ...
     def get_current(self) -> Any: ...
-    def detach(self, token: Token[Any]) -> None: ...
-    def view(self, context: Any) -> Any:
-        """The view of a context, or the context itself when it carries no span: what attach() would set."""
-    def span_ended(self, span_id: int) -> None:
-        """Marks the span: from now on no sample is linked to it."""
+    def detach(self, token: Token[Any], /) -> None: ...
+    def view(self, context: Any, owner: Any = ..., /) -> Any:
+        """What attach() would set for a context; with an owner (a task, or None for no task): what it would have set there."""
+    def backfill(self, context: contextvars.Context, owner: Any, /) -> bool:
+        """Puts the view in a context that is not entered: whether it was needed. RuntimeError when the context is entered."""
+    @property
+    def failures(self) -> int:
+        """How often a context was set without a view because its span could not be read."""
+    @property
+    def open_spans(self) -> int: ...
+    @property
+    def _current_context(self) -> ContextVar[Any]: ...
     @property
     def view_type(self) -> type: ...
+
+def span_ended(span_id: int, /) -> bool:
+    """Marks the span: from now on no sample is linked to it. Whether it was known. For all runtime contexts of the process."""
+
+def read_view(context: Any, /) -> ViewFields | None:
+    """The fields of a view; None for a context that is none."""

@@ -13,7 +13,7 @@ _UNIT_IN_SECONDS = {"ms": 0.001, "s": 1.0}
 
 @dataclass(frozen=True)
 class Option:
-    """A variable, the function that reads its text or a value from code (ValueError when it is none), and what is allowed."""
+    """A variable, the function that reads its text or a value from code (else ValueError), and what is allowed."""
 
     variable: str
     parse: Callable[[object], object]
@@ -115,7 +115,7 @@ def text(value: object) -> str:
 
 
 def read_variable(option: Option, environ: Mapping[str, str], *fallbacks: str) -> object:
-    """The value of the first of the option's variable and its fallbacks that is set; None when none is, or the value is bad (warned)."""
+    """The value of the first of the variables that is set; None when none is, and after a warning when it is bad."""
     for variable in (option.variable, *fallbacks):
         raw = environ.get(variable, "").strip()
         if not raw:

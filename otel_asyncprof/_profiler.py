@@ -9,7 +9,6 @@ import sys
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,16 +21,16 @@ from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
 from .export._base import ProfileExporter
-from .export.factory import make_exporter
 from .export._periodic import PeriodicExport
 from .export._resource import ResourceReader
 from .export._sdk_transport import suppress_instrumentation
+from .export.factory import make_exporter
 
 # An extension that cannot be built or loaded is a reason not to profile, never a reason to stop the application.
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _runtime_context, span_processor
+    from . import _anchors, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -86,6 +85,7 @@ class Profiler:
         self._resource_reader = ResourceReader()
         self._periodic: PeriodicExport | None = None
         self._anchors: dict[str, int] = {}
+        self._features = 0
         self._starting = False
         self._shut_down = False
 
@@ -190,12 +190,13 @@ class Profiler:
         # Each step is undone when a later one fails.
         with ExitStack() as undo:
             self._anchors = _anchors.collect()
-            _check_interpreter(self._anchors)
+            self._features = _check_interpreter(self._anchors)
             self._exporter = self._given_exporter or make_exporter(self.config)
             if self._given_exporter is None:
                 undo.callback(self._exporter.shutdown)
             _runtime_context.install()
             undo.callback(_runtime_context.uninstall)
+            span_processor.ensure_registered(self._provider())
             self._start_sampler()
             undo.callback(_native.stop)
             self._start_export_thread()
@@ -211,14 +212,17 @@ class Profiler:
             loop_frames=config.loop_frames,
             timeline=config.timeline,
             attributes=_attribute_flags(config.sample_attributes),
+            features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
+            no_signal_handlers=False,
         )
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
-        span_processor.ensure_registered(self._provider())
-        periodic = PeriodicExport(self._collect, self._exporter, self.config.interval, _prepare_export_thread)
+        periodic = PeriodicExport(
+            self._collect, self._exporter, self.config.interval, _prepare_export_thread, self._settle
+        )
         periodic.start()
         self._periodic = periodic
 
@@ -233,8 +237,8 @@ class Profiler:
             _native.stop()
             if ends_exporter:
                 exporter.finish_soon()
-            in_time = periodic.stop(timeout_millis / 1000)
-            if not in_time:
+            complete = periodic.stop(timeout_millis / 1000)
+            if not periodic.has_ended:
                 _logger.warning("the last profile could not be exported (%.1f s were allowed)", timeout_millis / 1000)
             if ends_exporter:
                 exporter.shutdown()
@@ -242,7 +246,7 @@ class Profiler:
             self._exporter = None
             _active = None
             atexit.unregister(self._at_exit)
-            return in_time
+            return complete
 
     def _at_exit(self) -> None:
         self.shutdown(EXIT_TIMEOUT_MILLIS)
@@ -250,16 +254,17 @@ class Profiler:
     def _provider(self) -> TracerProvider:
         return self._tracer_provider or trace.get_tracer_provider()
 
+    def _settle(self) -> bool:
+        """Does what could not be done at the start: a provider is set and contexts become reachable later. True when done."""
+        registered = span_processor.ensure_registered(self._provider())
+        return _runtime_context.retry_backfill() == 0 and registered
+
     def _collect(self) -> list[bytes]:
-        # A provider may be set, and contexts may become reachable, after the start.
-        provider = self._provider()
-        span_processor.ensure_registered(provider)
-        _runtime_context.retry_backfill()
-        resource, schema_url = self._resource_reader.read(provider)
+        resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
     def after_fork_in_child(self) -> None:
-        """Called in the child of a fork: neither thread exists there, and locks may be held for ever by threads of the parent."""
+        """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
         exporter = self._exporter
         if self._periodic is None or exporter is None:
             return
@@ -288,14 +293,17 @@ def unsupported_reason() -> str | None:
     return None
 
 
-def _check_interpreter(anchors: dict[str, int]) -> None:
-    failed = {feature: reason for feature, reason in _native.self_check(anchors=anchors).items() if reason}
+def _check_interpreter(anchors: dict[str, int]) -> int:
+    """Returns the features that may be trusted; without threads there is nothing to profile."""
+    failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
     version = platform.python_version()
     if "threads" in failed:
         raise ProfilerUnavailable(f"the memory of CPython {version} is not laid out as expected: {failed['threads']}")
     if failed:
         what = "; ".join(f"no {feature}: {reason}" for feature, reason in failed.items())
         _logger.warning("otel_asyncprof on CPython %s goes on with less: %s", version, what)
+    features = {"tasks": _native.FEATURE_TASKS, "awaiters": _native.FEATURE_AWAITERS, "spans": _native.FEATURE_SPANS}
+    return sum(flag for feature, flag in features.items() if feature not in failed)
 
 
 def _attribute_flags(names: tuple[str, ...]) -> int:

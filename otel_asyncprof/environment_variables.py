@@ -1,13 +1,14 @@
 """Every environment variable that is this package's own, as a constant that holds its name.
 
-``opentelemetry-instrument`` makes a command-line flag of each of them: ``--asyncprof_rate``, ``--profiles_exporter`` and so on.
-An empty value means that the variable is not set. ``OTEL_SDK_DISABLED``, ``OTEL_SERVICE_NAME``, ``OTEL_RESOURCE_ATTRIBUTES`` and the
-``OTEL_EXPORTER_OTLP_*`` variables without ``PROFILES`` are the OpenTelemetry SDK's and are read as it reads them.
+``opentelemetry-instrument`` makes a command-line flag of each: ``--asyncprof_rate``, ``--profiles_exporter`` and so on.
+An empty value means that the variable is not set. ``OTEL_SDK_DISABLED``, ``OTEL_SERVICE_NAME``,
+``OTEL_RESOURCE_ATTRIBUTES`` and the ``OTEL_EXPORTER_OTLP_*`` variables without ``PROFILES`` are the OpenTelemetry SDK's
+and mean here what they mean there.
 """
 
 OTEL_PROFILES_EXPORTER = "OTEL_PROFILES_EXPORTER"
-"""Where profiles go: ``otlp`` (default), ``otlp_proto_http``, ``otlp_proto_grpc``, ``console``, ``file``, ``none``, or the name of an
-installed entry point of the group ``opentelemetry_profiles_exporter``."""
+"""Where profiles go: ``otlp`` (default), ``otlp_proto_http``, ``otlp_proto_grpc``, ``console``, ``file``, ``none``, or
+the name of an installed entry point of the group ``opentelemetry_profiles_exporter``."""
 
 OTEL_ASYNCPROF_ENABLED = "OTEL_ASYNCPROF_ENABLED"
 """``false`` leaves the process untouched. Default: ``true``."""
@@ -44,8 +45,8 @@ OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD = "OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD"
 """From how many milliseconds a span counts as slow, 0 to 3600000; ``100ms`` and ``1s`` are understood. Default: 100."""
 
 OTEL_ASYNCPROF_CALLER_KINDS = "OTEL_ASYNCPROF_CALLER_KINDS"
-"""The kinds of slow spans whose caller is recorded: a comma-separated list out of ``client``, ``internal``, ``producer``,
-``consumer`` and ``server``. Default: ``client``."""
+"""The kinds of slow spans whose caller is recorded: a comma-separated list out of ``client``, ``internal``,
+``producer``, ``consumer`` and ``server``. Default: ``client``."""
 
 OTEL_ASYNCPROF_FILE = "OTEL_ASYNCPROF_FILE"
 """The file that the ``file`` exporter appends to. Default: ``asyncprof.otlp``."""
@@ -79,4 +80,5 @@ OTEL_EXPORTER_OTLP_PROFILES_CLIENT_CERTIFICATE = "OTEL_EXPORTER_OTLP_PROFILES_CL
 """File with the client's certificate. Default: ``OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE``."""
 
 OTEL_EXPORTER_OTLP_PROFILES_INSECURE = "OTEL_EXPORTER_OTLP_PROFILES_INSECURE"
-"""``true``: gRPC without TLS, for an endpoint that has no scheme. Default: ``OTEL_EXPORTER_OTLP_INSECURE``, else ``false``."""
+"""``true``: gRPC without TLS when the endpoint has no scheme. Default: ``OTEL_EXPORTER_OTLP_INSECURE``, else
+``false``."""

@@ -59,9 +59,7 @@ def capture(
     """
     options.setdefault("sample_attributes", SAMPLE_ATTRIBUTES)
     exporter = InMemoryProfileExporter()
-    profiler = Profiler(
-        ProfilerConfig(rate=rate, **options), exporter=exporter, tracer_provider=tracer_provider
-    )
+    profiler = Profiler(ProfilerConfig(rate=rate, **options), exporter=exporter, tracer_provider=tracer_provider)
     profile = CapturedProfile()
     profiler.start_or_raise()
     before = profiler.stats()

@@ -23,11 +23,11 @@ class ProfileExporter(ABC):
         """Delivers what export() has only put aside; true when nothing is left."""
         return True
 
-    def finish_soon(self) -> None:
-        """Called from another thread when the process wants to end: what failed once is not tried again, waits end now."""
+    def finish_soon(self) -> None:  # noqa: B027
+        """Called from another thread when the process wants to end: waits end now, nothing is tried twice."""
 
-    def shutdown(self, timeout_millis: float = 30_000) -> None:
+    def shutdown(self, timeout_millis: float = 30_000) -> None:  # noqa: B027
         """Frees what the exporter holds; after it, export() fails. May be called twice."""
 
-    def after_fork(self) -> None:
+    def after_fork(self) -> None:  # noqa: B027
         """Called in the child of a fork: connections and locks of the parent are left alone and made anew."""

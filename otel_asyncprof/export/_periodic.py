@@ -9,9 +9,11 @@ from ._base import ProfileExporter, ProfileExportResult
 
 _logger = logging.getLogger(__name__)
 
+FIRST_SETTLE_PAUSE = 0.05  # seconds, doubled each time
+
 
 class PeriodicExport:
-    """A daemon thread. No lock is held while it collects or exports, so that whoever asks for a flush waits only as long as it says."""
+    """A daemon thread. It holds no lock while it collects or exports, so nobody waits for it longer than he asked."""
 
     def __init__(
         self,
@@ -19,11 +21,13 @@ class PeriodicExport:
         exporter: ProfileExporter,
         interval: float,
         prepare_thread: Callable[[], None],
+        settle: Callable[[], bool],
     ) -> None:
         self._collect = collect
         self._exporter = exporter
         self._interval = interval
         self._prepare_thread = prepare_thread
+        self._settle = settle
         # An RLock inside: a signal handler may interrupt a holder in the same thread and come here again.
         self._changed = threading.Condition()
         self._asked = 0
@@ -50,7 +54,7 @@ class PeriodicExport:
             return finished and self._done >= wanted and self._last_succeeded
 
     def stop(self, timeout: float) -> bool:
-        """Has the rest exported, once, and ends the thread; false when that fails or takes longer than timeout seconds."""
+        """Has the rest exported, once, and ends the thread; false when that fails or takes over timeout seconds."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -59,18 +63,19 @@ class PeriodicExport:
             self._thread.join(timeout=1)  # from _ended to the thread's end there is nothing to wait for
         return ended and self._last_succeeded
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread has done its last export."""
+        return self._ended
+
     def _run(self) -> None:
         try:
             self._prepare_thread()
-            deadline = time.monotonic() + self._interval
             last = False
             while not last:
+                self._wait(time.monotonic() + self._interval)
                 with self._changed:
-                    self._changed.wait_for(
-                        lambda: self._stopping or self._asked > self._done, max(0.0, deadline - time.monotonic())
-                    )
                     last, asked = self._stopping, self._asked
-                deadline = time.monotonic() + self._interval
                 succeeded = self._export_once()
                 with self._changed:
                     self._last_succeeded = succeeded
@@ -80,6 +85,22 @@ class PeriodicExport:
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
+
+    def _wait(self, deadline: float) -> None:
+        """Until the deadline, a flush or the end; meanwhile settles what could not be at the start, ever more rarely."""
+        pause = FIRST_SETTLE_PAUSE
+        while (remaining := deadline - time.monotonic()) > 0:
+            try:
+                settled = self._settle()
+            except Exception:
+                _logger.debug("what was left of the start failed", exc_info=True)
+                settled = True
+            with self._changed:
+                if self._changed.wait_for(
+                    lambda: self._stopping or self._asked > self._done, remaining if settled else min(pause, remaining)
+                ):
+                    return
+            pause *= 2
 
     def _export_once(self) -> bool:
         try:
@@ -91,7 +112,9 @@ class PeriodicExport:
             # The text of a foreign error may hold a header or a URL: its type has to do.
             if type(error).__name__ != self._reported_error:
                 self._reported_error = type(error).__name__
-                _logger.warning("profiles of one interval are lost: %s raised %s", self._exporter_name(), self._reported_error)
+                _logger.warning(
+                    "profiles of one interval are lost: %s raised %s", self._exporter_name(), self._reported_error
+                )
             succeeded = False
         self.exported_intervals += succeeded
         self.failed_intervals += not succeeded

@@ -1,10 +1,24 @@
-"""The one place that knows what OpenTelemetry's SDK and exporters keep private."""
+"""The one place that knows what OpenTelemetry's API and exporters keep private."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context
 
+from ..errors import ExporterUnavailable
+from ._otlp_settings import OtlpSettings
+
+if TYPE_CHECKING:
+    from opentelemetry.exporter.http.transport._requests import RequestsHTTPTransport
+
+_CREDENTIAL_PROVIDERS = "opentelemetry_otlp_credential_provider"
+
 
 def suppress_instrumentation() -> None:
-    """From now on, nothing the calling thread does makes a span."""
+    """From now on, nothing that the calling thread does makes a span."""
     current = context.get_current()
     # The keys are private constants of the API; instrumentations of older releases look for the plain text.
     for key in (
@@ -15,3 +29,70 @@ def suppress_instrumentation() -> None:
         if key is not None:
             current = context.set_value(key, True, current)
     context.attach(current)
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An answer, or the error in its place. Header names are in lower case."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    error: Exception | None = None
+
+
+class HttpTransport:
+    """The SDK's HTTP transport: proxies, TLS and connection reuse as for traces."""
+
+    def __init__(self, transport: "RequestsHTTPTransport") -> None:
+        self._transport = transport
+
+    def post(self, url: str, headers: dict[str, str], body: bytes, timeout: float) -> HttpReply:
+        """One request, without redirects; never raises for what happens on the network."""
+        result = self._transport.request("POST", url, headers=headers, timeout=timeout, data=body)
+        if result.error is not None or result.status_code is None:
+            return HttpReply(error=result.error or ConnectionError())
+        lowered = {name.lower(): value for name, value in result.headers().items()}
+        return HttpReply(result.status_code, lowered, result.content())
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._transport.close()
+
+
+def http_transport(settings: OtlpSettings) -> HttpTransport:
+    """A transport with the TLS files of the settings and the session of a credential provider, when one is named."""
+    try:
+        from opentelemetry.exporter.http.transport._requests import RequestsHTTPTransport
+    except ImportError as error:
+        raise ExporterUnavailable(_missing("opentelemetry-exporter-otlp-proto-http", error)) from error
+    for path in (settings.certificate, settings.client_certificate, settings.client_key):
+        if path is not None and not os.access(path, os.R_OK):
+            raise ExporterUnavailable(f"{path} cannot be read")
+    certificate: str | tuple[str, str] | None = settings.client_certificate
+    if settings.client_certificate and settings.client_key:
+        certificate = (settings.client_certificate, settings.client_key)
+    session = credential_provider("HTTP")
+    try:
+        transport = RequestsHTTPTransport(verify=settings.certificate or True, cert=certificate, session=session)
+    except (ImportError, TypeError) as error:
+        raise ExporterUnavailable(_missing("opentelemetry-exporter-otlp-proto-http", error)) from error
+    return HttpTransport(transport)
+
+
+def credential_provider(transport: str) -> Any:
+    """What the entry point named by OTEL_PYTHON_EXPORTER_OTLP_<transport>_CREDENTIAL_PROVIDER makes."""
+    name = os.environ.get(f"OTEL_PYTHON_EXPORTER_OTLP_{transport}_CREDENTIAL_PROVIDER")
+    if not name:
+        return None
+    for entry_point in entry_points(group=_CREDENTIAL_PROVIDERS, name=name):
+        return entry_point.load()()
+    raise ExporterUnavailable(f"there is no entry point {name!r} in the group {_CREDENTIAL_PROVIDERS}")
+
+
+def _missing(distribution: str, error: Exception) -> str:
+    try:
+        found = f"{distribution} {version(distribution)}"
+    except PackageNotFoundError:
+        return f"{distribution} is not installed"
+    return f"{found} has not the parts this exporter needs ({type(error).__name__}: {error})"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     )
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Frame:
     """One frame: the line is the one executing, first_line the one of the def."""
 
     function: str
@@ -66,7 +67,7 @@ class _Sums:
 
 
 def stack_samples(requests: Iterable[bytes]) -> list[StackSample]:
-    """The samples of all requests (or ProfilesData messages: the same bytes), in the order in which they are first met."""
+    """The samples of all requests (or ProfilesData messages: the same bytes), in the order in which they are met."""
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 
     sums: dict[_Identity, _Sums] = {}

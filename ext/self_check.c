@@ -1,0 +1,156 @@
+#include "self_check.h"
+
+#include <stdlib.h>
+
+#include "awaiters.h"
+#include "code_table.h"
+#include "coroutine.h"
+#include "cpython/layout.h"
+#include "os/os.h"
+#include "read_object.h"
+#include "span_link.h"
+#include "stack_table.h"
+#include "tasks.h"
+#include "threads.h"
+#include "unwind.h"
+
+#define TABLE_BYTES (16u << 20)
+
+/* What a reader needs to give names and lines; made for one call. */
+struct workspace {
+    struct code_table *codes;
+    struct stack_table *stacks;
+    struct unwind_buffer *unwind;
+    struct await_chain *chain;
+    struct thread_state *threads;
+};
+
+static void workspace_free(struct workspace *space) {
+    code_table_destroy(space->codes);
+    stack_table_destroy(space->stacks);
+    free(space->unwind);
+    free(space->chain);
+    free(space->threads);
+}
+
+static bool workspace_make(struct workspace *space) {
+    if (!anchors.interpreter) {
+        PyErr_SetString(PyExc_RuntimeError, "prepare() comes first");
+        *space = (struct workspace){0};
+        return false;
+    }
+    *space = (struct workspace){
+        .codes = code_table_new(""),
+        .stacks = stack_table_new(TABLE_BYTES),
+        .unwind = malloc(sizeof *space->unwind),
+        .chain = malloc(sizeof *space->chain),
+        .threads = malloc(MAX_THREADS * sizeof *space->threads),
+    };
+    if (space->codes && space->stacks && space->unwind && space->chain && space->threads) return true;
+    PyErr_NoMemory();
+    return false;
+}
+
+/* Appends (function, file, line). */
+static bool append_frame(struct workspace *space, const struct raw_frame *raw, PyObject *frames) {
+    struct resolved_frame frame;
+    size_t name_size, file_size;
+    if (!code_table_resolve(space->codes, space->stacks, raw, &frame)) return true;
+    struct stack_table_view view = stack_table_view(space->stacks);
+    struct location location = view.locations[frame.location];
+    struct function function = view.functions[location.function];
+    const char *name = stack_table_string_at(space->stacks, function.name, &name_size);
+    const char *file = stack_table_string_at(space->stacks, function.filename, &file_size);
+    PyObject *item = Py_BuildValue("(s#s#I)", name, (Py_ssize_t)name_size, file, (Py_ssize_t)file_size, location.line);
+    if (!item) return false;
+    int appended = PyList_Append(frames, item);
+    Py_DECREF(item);
+    return appended == 0;
+}
+
+/* The calling thread's stack, root first, as the sampler would read it. */
+static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    struct workspace space;
+    PyObject *frames = workspace_make(&space) ? PyList_New(0) : NULL;
+    if (frames) {
+        size_t count = threads_read(space.threads, MAX_THREADS);
+        for (size_t i = 0; i < count; i++) {
+            if (space.threads[i].native_id != os_thread_id()) continue;
+            for (size_t left = unwind_thread(&space.threads[i], space.unwind); left > 0 && frames; left--)
+                if (!append_frame(&space, &space.unwind->frames[left - 1], frames)) Py_CLEAR(frames);
+            break;
+        }
+    }
+    workspace_free(&space);
+    return frames;
+}
+
+static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    struct task_table table;
+    task_table_init(&table);
+    PyObject *addresses = tasks_enumerate(&table) ? PyList_New(0) : PyErr_NoMemory();
+    for (uint32_t i = 0; i < table.count && addresses; i++) {
+        PyObject *address = PyLong_FromUnsignedLongLong(table.tasks[i].address);
+        if (!address || PyList_Append(addresses, address) != 0) Py_CLEAR(addresses);
+        Py_XDECREF(address);
+    }
+    task_table_destroy(&table);
+    return addresses;
+}
+
+static PyObject *describe_task(struct workspace *space, const struct task *task) {
+    char name[MAX_STRING_BYTES];
+    size_t name_size = 0;
+    uint64_t awaiting[MAX_AWAITERS];
+    PyObject *frames = PyList_New(0), *awaiters = PyList_New(0);
+    coroutine_walk(task->coroutine, space->chain);
+    for (size_t i = 0; i < space->chain->count && frames; i++)
+        if (!append_frame(space, &space->chain->frames[i], frames)) Py_CLEAR(frames);
+    size_t n_awaiters = awaiters_find(task, awaiting);
+    for (size_t i = 0; i < n_awaiters && awaiters; i++) {
+        PyObject *address = PyLong_FromUnsignedLongLong(awaiting[i]);
+        if (!address || PyList_Append(awaiters, address) != 0) Py_CLEAR(awaiters);
+        Py_XDECREF(address);
+    }
+    if (!task_read_name(task, name, &name_size)) name_size = 0;
+    bool waiting = task->waiter && awaiters_future_pending(task->waiter);
+    if (frames && awaiters)
+        return Py_BuildValue("{s:s#,s:N,s:N,s:O,s:K}", "name", name, (Py_ssize_t)name_size, "frames", frames, "awaiters", awaiters,
+                             "waiting", waiting ? Py_True : Py_False, "context", task->context);
+    Py_XDECREF(frames);
+    Py_XDECREF(awaiters);
+    return NULL;
+}
+
+static PyObject *read_task(PyObject *Py_UNUSED(module), PyObject *address) {
+    struct workspace space;
+    struct task task;
+    PyObject *description = NULL;
+    uint64_t where = PyLong_AsUnsignedLongLong(address);
+    if (PyErr_Occurred()) return NULL;
+    if (workspace_make(&space)) {
+        if (task_read(where, &task)) description = describe_task(&space, &task);
+        else PyErr_SetString(PyExc_ValueError, "there is no task at this address");
+    }
+    workspace_free(&space);
+    return description;
+}
+
+static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
+    struct span_view view;
+    uint64_t context = PyLong_AsUnsignedLongLong(address);
+    if (PyErr_Occurred()) return NULL;
+    if (!span_link_learn_nodes() || !span_link_read(context, &view)) Py_RETURN_NONE;
+    return Py_BuildValue("(y#y#)", (const char *)view.trace_id, (Py_ssize_t)sizeof view.trace_id, (const char *)view.span_id,
+                         (Py_ssize_t)sizeof view.span_id);
+}
+
+static PyMethodDef functions[] = {
+    {"read_thread", read_thread, METH_NOARGS, "The calling thread's stack as the sampler reads it: (function, file, line), root first."},
+    {"read_tasks", read_tasks, METH_NOARGS, "Addresses of the live tasks of all loops."},
+    {"read_task", read_task, METH_O, "What the sampler reads of the task at an address."},
+    {"read_link", read_link, METH_O, "(trace id, span id) of the contextvars.Context at an address; None without a span."},
+    {NULL, NULL, 0, NULL},
+};
+
+int self_check_init(PyObject *module) { return PyModule_AddFunctions(module, functions); }

@@ -1,0 +1,129 @@
+"""Addresses of the interpreter's objects from which the native readers start: types, asyncio's task sets, interned names.
+
+Everything here is kept alive for as long as the process runs, so that an address never comes to mean another object.
+"""
+
+import asyncio
+import asyncio.tasks
+import collections
+import contextvars
+import functools
+import os
+import sys
+import threading
+import types
+import weakref
+from collections.abc import AsyncIterator
+from typing import Any
+
+import _asyncio
+import opentelemetry.context
+
+from ._probe import ProbeLoop
+
+# Enough variables for the root of their hash trie to be an array node, whatever their hashes.
+_VARIABLES_FOR_ARRAY_NODE = 256
+
+_held: dict[str, Any] = {}
+
+
+def collect() -> dict[str, int]:
+    """Name -> address, for every name that the extension knows (0 where this version has no such object)."""
+    if not _held:
+        _held.update(_types() | _asyncio_objects() | _names() | _contexts())
+        _held["threads"] = threading._active  # type: ignore[attr-defined]
+        _held["none"] = None
+    return {name: id(held) for name, held in _held.items()}
+
+
+def asyncio_directory() -> str:
+    """The directory of asyncio's own source files, as its code objects name it."""
+    return os.path.dirname(asyncio.BaseEventLoop.run_forever.__code__.co_filename)
+
+
+async def _async_generator() -> AsyncIterator[None]:
+    yield
+
+
+async def _coroutine() -> None:
+    pass
+
+
+def _types() -> dict[str, type]:
+    generator = _async_generator()
+    asend, athrow, anext_awaitable = generator.__anext__(), generator.aclose(), anext(generator, None)
+    coroutine = _coroutine()
+    wrapper = coroutine.__await__()
+    future_iterator = asyncio.Future(loop=ProbeLoop()).__await__()  # type: ignore[arg-type]
+    found = {
+        "type_code": types.CodeType,
+        "type_coroutine": types.CoroutineType,
+        "type_generator": types.GeneratorType,
+        "type_async_generator": types.AsyncGeneratorType,
+        "type_asend": type(asend),
+        "type_athrow": type(athrow),
+        "type_coroutine_wrapper": type(wrapper),
+        "type_anext": type(anext_awaitable),
+        "type_future_iterator": type(future_iterator),
+        "type_task": _asyncio.Task,
+        "type_future": _asyncio.Future,
+        "type_weakref": weakref.ref,
+        "type_function": types.FunctionType,
+        "type_method": types.MethodType,
+        "type_builtin": types.BuiltinFunctionType,
+        "type_cell": types.CellType,
+        "type_partial": functools.partial,
+        "type_deque": collections.deque,
+        "type_queue": asyncio.Queue,
+        "type_str": str,
+        "type_int": int,
+        "type_dict": dict,
+        "type_context": contextvars.Context,
+    }
+    # Never to be awaited: closing them keeps Python from warning about that.
+    for awaitable in (asend, athrow, anext_awaitable, wrapper):
+        awaitable.close()  # type: ignore[attr-defined]
+    coroutine.close()
+    return found
+
+
+def _asyncio_objects() -> dict[str, Any]:
+    """The sets of tasks, and the builtin by which a future wakes the task that awaits it."""
+    # 3.12 split _all_tasks into two.
+    scheduled = getattr(asyncio.tasks, "_scheduled_tasks", None)
+    if scheduled is None:
+        scheduled = asyncio.tasks._all_tasks  # type: ignore[attr-defined]
+    loop = ProbeLoop()
+    future = loop.create_future()
+    with loop.suspended(loop.await_future(future)):
+        wakeup = future._callbacks[0][0]
+    return {
+        "scheduled_tasks": scheduled.data,
+        "eager_tasks": getattr(asyncio.tasks, "_eager_tasks", None),
+        "task_wakeup": wakeup,
+    }
+
+
+def _names() -> dict[str, str]:
+    # Attribute names and the like are interned: readers compare addresses.
+    return {
+        "name_running_loop": sys.intern("__asyncio_running_event_loop__"),
+        "name_parent_task": sys.intern("_parent_task"),
+        "name_getters": sys.intern("_getters"),
+        "name_done": sys.intern("_done"),
+        "name_name": sys.intern("_name"),
+    }
+
+
+def _contexts() -> dict[str, Any]:
+    small, large = contextvars.Context(), contextvars.Context()
+    variables = [contextvars.ContextVar(f"otel_asyncprof_{i}") for i in range(_VARIABLES_FOR_ARRAY_NODE)]
+    small.run(variables[0].set, None)
+    for variable in variables:
+        large.run(variable.set, None)
+    runtime_context = opentelemetry.context._RUNTIME_CONTEXT
+    return {
+        "context_bitmap": small,
+        "context_array": large,
+        "context_var": getattr(runtime_context, "_current_context", None),
+    }

@@ -1,0 +1,57 @@
+"""An exporter that appends to a file: OTLP ProfilesData messages, each behind its length as a varint."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .. import environment_variables as variables
+from ._base import ProfileExporter, ProfileExportResult
+
+DEFAULT_FILE = "asyncprof.otlp"
+_MAX_MESSAGE_BYTES = 1 << 31  # what protobuf allows
+
+
+class FileProfileExporter(ProfileExporter):
+    """Appends to the path, by default OTEL_ASYNCPROF_FILE. A request is laid out as a ProfilesData message is."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(path or os.environ.get(variables.OTEL_ASYNCPROF_FILE) or DEFAULT_FILE)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__qualname__}({str(self.path)!r})"
+
+    def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
+        # One write of all: processes that append to the same file do not tear each other's messages.
+        content = b"".join(_varint(len(request)) + request for request in requests)
+        with self.path.open("ab", buffering=0) as file:
+            written = 0
+            while written < len(content):
+                written += file.write(content[written:])
+        return ProfileExportResult.SUCCESS
+
+
+def read_profiles(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The messages of a file, the oldest first; EOFError at one that is cut off."""
+    with Path(path).open("rb") as file:
+        while first := file.read(1):
+            size, shift = first[0] & 0x7F, 7
+            byte = first
+            while byte[0] & 0x80:
+                byte = file.read(1)
+                if not byte or shift > 28:
+                    raise EOFError(f"{os.fspath(path)} ends within the length of a message, or holds something else")
+                size |= (byte[0] & 0x7F) << shift
+                shift += 7
+            message = file.read(size) if size < _MAX_MESSAGE_BYTES else b""
+            if len(message) < size:
+                raise EOFError(f"{os.fspath(path)} ends within a message")
+            yield message
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

@@ -1,0 +1,50 @@
+"""The profiler as an instrumentation: started by opentelemetry-instrument, by declarative configuration or in code."""
+
+import logging
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+try:
+    from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+except ImportError as error:
+    raise ImportError(
+        "AsyncProfInstrumentor needs opentelemetry-instrumentation: pip install 'otel-asyncprof[instrument]'"
+    ) from error
+
+from ._config import ProfilerConfig
+from ._profiler import Profiler
+
+_logger = logging.getLogger(__name__)
+
+# What callers of instrument() pass to every instrumentor.
+_COMMON_ARGUMENTS = {"meter_provider", "logger_provider"}
+
+
+class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+    """instrument() takes the options of ProfilerConfig and tracer_provider; without them the environment decides."""
+
+    configuration: ClassVar[type[ProfilerConfig]] = ProfilerConfig
+    _profiler: Profiler | None = None
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        return ()
+
+    @property
+    def profiler(self) -> Profiler | None:
+        """The profiler of the last instrument(); None before it and after uninstrument()."""
+        return self._profiler
+
+    def _instrument(self, **kwargs: Any) -> None:
+        # An exception here would keep other instrumentations from being loaded.
+        try:
+            tracer_provider = kwargs.pop("tracer_provider", None)
+            options = {name: value for name, value in kwargs.items() if name not in _COMMON_ARGUMENTS}
+            self._profiler = Profiler(ProfilerConfig.from_options(options), tracer_provider=tracer_provider)
+            self._profiler.start()
+        except Exception as error:
+            _logger.warning("otel_asyncprof does not profile this process: %s", type(error).__name__, exc_info=True)
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        profiler, self._profiler = self._profiler, None
+        if profiler is not None:
+            profiler.shutdown()
