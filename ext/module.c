@@ -2,10 +2,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "cpython/debug_offsets.h"
 #include "cpython/layout.h"
 #include "drop.h"
 #include "os/os.h"
@@ -33,13 +35,23 @@ static int find_native_anchors(void) {
     return done ? 0 : -1;
 }
 
-static int take_anchors(PyObject *given) {
-    uint64_t *place = (uint64_t *)(void *)&anchors;
+static int select_layout(void) {
     unsigned long minor = Py_Version >> 16 & 0xff;
     if (Py_Version >> 24 != 3 || !layout_select((unsigned)minor)) {
         PyErr_Format(PyExc_RuntimeError, "there is no layout table for CPython %lu.%lu", Py_Version >> 24, minor);
         return -1;
     }
+    const uint8_t *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime"); /* not in the limited API, but exported by every build */
+    if (minor < 13) return 0;
+    const char *refusal = runtime ? debug_offsets_apply(runtime, (uint32_t)Py_Version) : "the interpreter hides _PyRuntime";
+    if (!refusal) return 0;
+    PyErr_SetString(PyExc_RuntimeError, refusal);
+    return -1;
+}
+
+static int take_anchors(PyObject *given) {
+    uint64_t *place = (uint64_t *)(void *)&anchors;
+    if (select_layout() != 0) return -1;
     memset(&anchors, 0, sizeof anchors);
     for (unsigned i = 0; i < anchor_count; i++) {
         PyObject *address = PyDict_GetItemString(given, anchor_names[i]);
@@ -72,7 +84,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
     unsigned attributes, features;
     PyObject *given;
     const char *directory;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!s|p:start", names, &rate, &max_frames, &local_root, &unsampled,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sp:start", names, &rate, &max_frames, &local_root, &unsampled,
                                      &loop_frames, &timeline, &attributes, &features, &PyDict_Type, &given, &directory, &no_handlers))
         return NULL;
     if (rate < 1 || rate > 100000 || max_frames < 3) {

@@ -9,7 +9,7 @@
 struct runtime_context {
     PyObject_HEAD
     PyObject *context_var, *span_key, *current_tasks, *get_running_loop;
-    PyTypeObject *non_recording;
+    struct span_source source;
     unsigned long long failures;
 };
 
@@ -52,7 +52,7 @@ static PyObject *view_or_context(struct runtime_context *self, PyObject *context
             if (view != NULL && view->fields.owner == task)
                 result = Py_NewRef(context);
             else if (!inherit || context_var_get(self->context_var, NULL, &current) == 0)
-                result = span_view_make(context, span, current, task, self->non_recording);
+                result = span_view_make(&self->source, context, span, current, task);
         }
         Py_DECREF(span);
         Py_XDECREF(current);
@@ -126,16 +126,18 @@ static void runtime_dealloc(PyObject *object) {
     struct runtime_context *self = as_runtime(object);
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->context_var), Py_XDECREF(self->span_key), Py_XDECREF(self->current_tasks);
-    Py_XDECREF(self->get_running_loop), Py_XDECREF((PyObject *)self->non_recording);
+    Py_XDECREF(self->get_running_loop), Py_XDECREF((PyObject *)self->source.non_recording);
+    Py_XDECREF(self->source.notice), Py_XDECREF(self->source.noticed);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
 
 static PyObject *runtime_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"context_var", "context_type", "span_key", "non_recording_span", "current_tasks", "get_running_loop", NULL};
-    PyObject *context_var, *context_type, *span_key, *non_recording, *current_tasks, *get_running_loop;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO!UO!O!O", names, &context_var, &PyType_Type, &context_type, &span_key,
-                                     &PyType_Type, &non_recording, &PyDict_Type, &current_tasks, &get_running_loop))
+    static char *names[] = {"context_var",   "context_type",     "span_key",              "non_recording_span",
+                            "current_tasks", "get_running_loop", "notice_span_processor", NULL};
+    PyObject *context_var, *context_type, *span_key, *non_recording, *current_tasks, *get_running_loop, *notice;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO!UO!O!OO", names, &context_var, &PyType_Type, &context_type, &span_key,
+                                     &PyType_Type, &non_recording, &PyDict_Type, &current_tasks, &get_running_loop, &notice))
         return NULL;
     PyObject *current = NULL;
     if (context_var_get(context_var, Py_None, &current) < 0) return NULL; /* TypeError: no ContextVar */
@@ -145,7 +147,8 @@ static PyObject *runtime_new(PyTypeObject *type, PyObject *arguments, PyObject *
     if (self == NULL) return NULL;
     self->context_var = Py_NewRef(context_var);
     self->span_key = Py_NewRef(span_key);
-    self->non_recording = (PyTypeObject *)Py_NewRef(non_recording);
+    self->source.non_recording = (PyTypeObject *)Py_NewRef(non_recording);
+    self->source.notice = Py_NewRef(notice);
     self->current_tasks = Py_NewRef(current_tasks);
     self->get_running_loop = Py_NewRef(get_running_loop);
     return (PyObject *)self;

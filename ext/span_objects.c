@@ -24,7 +24,7 @@ static newfunc dict_new;
 static PyObject *no_arguments, *sixty_four;
 
 #define NAME_LIST(X) \
-    X(_context) X(_end_time) X(_name) X(name) X(get_span_context) X(is_recording) \
+    X(_context) X(_end_time) X(_name) X(_span_processor) X(name) X(get_span_context) X(is_recording) \
     X(trace_id) X(span_id) X(is_remote) X(trace_flags) X(is_valid)
 #define NAME_DECLARE(name) static PyObject *str_##name;
 NAME_LIST(NAME_DECLARE)
@@ -168,8 +168,8 @@ static int read_ids(PyObject *span, struct span_facts *facts) {
     return valid;
 }
 
-static int read_recording(PyTypeObject *non_recording, PyObject *span, struct span_facts *facts) {
-    if (Py_TYPE(span) == non_recording) return 0;
+static int read_recording(struct span_source *source, PyObject *span, struct span_facts *facts) {
+    if (Py_TYPE(span) == source->non_recording) return 0;
     PyObject *end_time = attribute_or_null(span, str__end_time);
     if (end_time != NULL) {
         facts->ended = end_time != Py_None;
@@ -187,27 +187,46 @@ static int read_recording(PyTypeObject *non_recording, PyObject *span, struct sp
     return 0;
 }
 
+/* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */
+static int notice_processor(struct span_source *source, PyObject *span) {
+    PyObject *processor = attribute_or_null(span, str__span_processor);
+    if (processor == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (processor == source->noticed) return Py_DECREF(processor), 0;
+    PyObject *old = source->noticed, *answer = NULL;
+    source->noticed = processor;
+    Py_XDECREF(old);
+    answer = PyObject_CallFunctionObjArgs(source->notice, processor, NULL);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
+/* A new reference to a cell that is not in the table yet. */
+static struct cell_object *new_cell(struct span_source *source, PyObject *span, uint64_t span_id) {
+    PyObject *name = notice_processor(source, span) == 0 ? attribute_or_null(span, str__name) : NULL;
+    if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
+    if (PyErr_Occurred()) return NULL;
+    struct cell_object *cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
+    Py_XDECREF(name);
+    if (cell == NULL || PyErr_Occurred()) return release(cell), NULL;
+    cell->span_id = span_id;
+    cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
+    uint64_t id = htobe64(span_id);
+    memcpy(cell->fields.span_id, &id, sizeof id);
+    return cell;
+}
+
 /* A new reference: the cell of a span that records or has recorded; NULL without an exception when it never did.
    *known: it was made by an earlier activation. Between reading _end_time and opening the cell nothing lets another thread in:
    span_ended() finds every cell that was opened for a span not yet ended. */
-static struct cell_object *cell_of(PyTypeObject *non_recording, PyObject *span, struct span_facts *facts, bool *known) {
+static struct cell_object *cell_of(struct span_source *source, PyObject *span, struct span_facts *facts, bool *known) {
     *known = false;
     if (facts->flags & SPAN_REMOTE) return NULL;
     struct cell_object *found = find_cell(facts->span_id), *cell = NULL;
-    if (found == NULL && Py_TYPE(span) != non_recording) {
-        PyObject *name = attribute_or_null(span, str__name);
-        if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
-        if (name == NULL && PyErr_Occurred()) return NULL;
-        cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
-        if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
-        Py_XDECREF(name);
-        if (cell == NULL || PyErr_Occurred()) goto fail;
-        cell->span_id = facts->span_id;
-        cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
-        uint64_t id = htobe64(facts->span_id);
-        memcpy(cell->fields.span_id, &id, sizeof id);
+    if (found == NULL) {
+        if (Py_TYPE(span) == source->non_recording || (cell = new_cell(source, span, facts->span_id)) == NULL) return NULL;
     }
-    if (read_recording(non_recording, span, facts) < 0) goto fail;
+    if (read_recording(source, span, facts) < 0) return release(cell), NULL;
     found = find_cell(facts->span_id); /* again: the attributes of a foreign span may be code */
     if (found != NULL) {
         *known = true;
@@ -216,16 +235,10 @@ static struct cell_object *cell_of(PyTypeObject *non_recording, PyObject *span, 
         if (facts->ended) close_cell(found);
         return found;
     }
-    if (cell == NULL || (!facts->ended && !(facts->flags & SPAN_RECORDING))) {
-        release(cell);
-        return NULL;
-    }
+    if (cell == NULL || !(facts->ended || facts->flags & SPAN_RECORDING)) return release(cell), NULL;
     if (facts->ended) cell->fields.ended = 1;
     else open_cell(cell);
     return cell;
-fail:
-    release(cell);
-    return NULL;
 }
 
 /* ---- views */
@@ -284,12 +297,12 @@ static void fill(struct view_part *part, const struct span_facts *facts, struct 
     fields->checksum = span_view_checksum(fields);
 }
 
-PyObject *span_view_make(PyObject *context, PyObject *span, PyObject *current, uint64_t owner, PyTypeObject *non_recording) {
+PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject *span, PyObject *current, uint64_t owner) {
     struct span_facts facts = {0};
     bool known = false;
     int valid = read_ids(span, &facts);
     if (valid <= 0) return valid == 0 ? Py_NewRef(context) : NULL;
-    struct cell_object *cell = cell_of(non_recording, span, &facts, &known);
+    struct cell_object *cell = cell_of(source, span, &facts, &known);
     if (cell == NULL && PyErr_Occurred()) return NULL;
     PyObject *view = dict_new(span_view_type, no_arguments, NULL);
     if (view != NULL && PyDict_Merge(view, context, 1) < 0) Py_CLEAR(view);

@@ -29,6 +29,13 @@ struct view_part {
     struct cell_object *cell, *spawner_cell, *root_cell; /* keep alive what fields points to */
 };
 
+/* What a runtime context knows of the spans it is given. */
+struct span_source {
+    PyTypeObject *non_recording; /* a type whose spans never record */
+    PyObject *notice;            /* called with the span processor of a span when it is not the one called with last */
+    PyObject *noticed;
+};
+
 /* NULL and 0 until span_view_type_make() succeeded; then they never change. */
 extern PyTypeObject *span_context_type, *span_view_type;
 extern size_t span_view_offset;
@@ -42,8 +49,8 @@ int span_view_type_make(PyTypeObject *base);
 const struct view_part *span_view_of(PyObject *object);
 
 /* A new reference to the view of a context that carries span, or to the context itself when the span is not valid. NULL with an
-   exception. current: what the context variable holds, or NULL. non_recording: a type whose spans never record. */
-PyObject *span_view_make(PyObject *context, PyObject *span, PyObject *current, uint64_t owner, PyTypeObject *non_recording);
+   exception. current: what the context variable holds, or NULL. */
+PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject *span, PyObject *current, uint64_t owner);
 
 /* 1 when a cell was open for this span. */
 int span_ended(uint64_t span_id);

@@ -7,10 +7,8 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
-#define THREAD_STATE_BYTES 320
-
 static bool read_state(uint64_t address, struct thread_state *thread) {
-    uint8_t bytes[THREAD_STATE_BYTES];
+    uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
     thread->address = address;
     memcpy(&thread->prev, bytes + layout.thread_prev, 8);
@@ -18,6 +16,8 @@ static bool read_state(uint64_t address, struct thread_state *thread) {
     memcpy(&thread->interpreter, bytes + layout.thread_interp, 8);
     memcpy(&thread->dict, bytes + layout.thread_dict, 8);
     memcpy(&thread->context, bytes + layout.thread_context, 8);
+    thread->running_loop = 0;
+    if (layout.thread_running_loop != LAYOUT_ABSENT) memcpy(&thread->running_loop, bytes + layout.thread_running_loop, 8);
     memcpy(&thread->ident, bytes + layout.thread_ident, 8);
     memcpy(&thread->native_id, bytes + layout.thread_native_id, 8);
     memcpy(&thread->unique_id, bytes + layout.thread_unique_id, 8);
@@ -59,11 +59,13 @@ bool threads_read_name(uint64_t ident, char *name, size_t *size) {
 }
 
 uint64_t threads_running_loop(const struct thread_state *thread) {
-    uint64_t loop, type;
-    if (!thread->dict || !read_dict_value(thread->dict, anchors.name_running_loop, &loop)) return 0;
-    /* 3.11 keeps the loop in a holder, later versions as it is; None when no loop runs any more. */
-    if (anchors.type_loop_holder && read_type(loop, &type) && type == anchors.type_loop_holder &&
-        !safe_copy_word(&loop, loop + layout.wrapper_inner))
-        return 0;
+    uint64_t loop = thread->running_loop, type;
+    if (layout.thread_running_loop == LAYOUT_ABSENT) {
+        if (!thread->dict || !read_dict_value(thread->dict, anchors.name_running_loop, &loop)) return 0;
+        /* 3.11 keeps the loop in a holder; None, later, when no loop runs any more. */
+        if (anchors.type_loop_holder && read_type(loop, &type) && type == anchors.type_loop_holder &&
+            !safe_copy_word(&loop, loop + layout.wrapper_inner))
+            return 0;
+    }
     return loop == anchors.none ? 0 : loop;
 }

@@ -11,7 +11,7 @@
 /* A thread state as copied at one instant. */
 struct thread_state {
     uint64_t address, interpreter, next, prev;
-    uint64_t dict, context, ident, native_id, unique_id;
+    uint64_t dict, context, running_loop, ident, native_id, unique_id;
     uint64_t chunk, chunk_top;
 };
 

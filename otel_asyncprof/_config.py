@@ -91,7 +91,7 @@ class ProfilerConfig:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ, /, **options: Any) -> Self:
-        """The options given here, else the variables, else the defaults; a bad variable is warned about and left out."""
+        """The options given here, else the variables, else the defaults; a bad variable gives one line in the log."""
         values = dict(options)
         for name, option in OPTIONS.items():
             if name not in values and (value := read_variable(option, environ)) is not None:

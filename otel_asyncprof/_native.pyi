@@ -1,6 +1,7 @@
 """Types of the C extension. Everything here is private; users see Profiler and testing.capture."""
 
 import contextvars
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from typing import Any, Final, TypedDict
 
@@ -47,7 +48,7 @@ def start(
     features: int,
     anchors: dict[str, int],
     asyncio_directory: str,
-    no_signal_handlers: bool = False,
+    no_signal_handlers: bool,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 
@@ -117,6 +118,7 @@ class ContextVarsRuntimeContext:
         non_recording_span: type,
         current_tasks: dict[Any, Any],
         get_running_loop: Any,
+        notice_span_processor: Callable[[Any], object],
     ) -> None: ...
     def attach(self, context: Any, /) -> Token[Any]: ...
     def get_current(self) -> Any: ...
@@ -130,6 +132,8 @@ class ContextVarsRuntimeContext:
         """How often a context was set without a view because its span could not be read."""
     @property
     def open_spans(self) -> int: ...
+    @property
+    def _current_context(self) -> ContextVar[Any]: ...
     @property
     def view_type(self) -> type: ...
 

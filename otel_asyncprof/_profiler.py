@@ -196,6 +196,7 @@ class Profiler:
                 undo.callback(self._exporter.shutdown)
             _runtime_context.install()
             undo.callback(_runtime_context.uninstall)
+            span_processor.ensure_registered(self._provider())
             self._start_sampler()
             undo.callback(_native.stop)
             self._start_export_thread()
@@ -214,12 +215,14 @@ class Profiler:
             features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
+            no_signal_handlers=False,
         )
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
-        span_processor.ensure_registered(self._provider())
-        periodic = PeriodicExport(self._collect, self._exporter, self.config.interval, _prepare_export_thread)
+        periodic = PeriodicExport(
+            self._collect, self._exporter, self.config.interval, _prepare_export_thread, self._settle
+        )
         periodic.start()
         self._periodic = periodic
 
@@ -251,12 +254,13 @@ class Profiler:
     def _provider(self) -> TracerProvider:
         return self._tracer_provider or trace.get_tracer_provider()
 
+    def _settle(self) -> bool:
+        """Does what could not be done at the start: a provider is set and contexts become reachable later. True when done."""
+        registered = span_processor.ensure_registered(self._provider())
+        return _runtime_context.retry_backfill() == 0 and registered
+
     def _collect(self) -> list[bytes]:
-        # A provider may be set, and contexts may become reachable, after the start.
-        provider = self._provider()
-        span_processor.ensure_registered(provider)
-        _runtime_context.retry_backfill()
-        resource, schema_url = self._resource_reader.read(provider)
+        resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
     def after_fork_in_child(self) -> None:

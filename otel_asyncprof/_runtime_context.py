@@ -1,7 +1,7 @@
 """Puts span views in the place where OpenTelemetry keeps its current context, and takes them out again.
 
-The sampler can read a span only from a SpanContextView, which attach() of our runtime context sets in the very ContextVar that
-OpenTelemetry uses. Contexts that existed before are given their view here: see RuntimeContextSwap.backfill.
+The sampler reads spans from SpanContextViews only, which attach() of our runtime context sets in the very ContextVar
+that OpenTelemetry uses. Contexts that existed before are given their view here: see _backfill().
 """
 
 import asyncio
@@ -9,8 +9,10 @@ import asyncio.events
 import asyncio.tasks
 import contextvars
 import gc
+import logging
 import weakref
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import opentelemetry.context
@@ -20,16 +22,35 @@ from opentelemetry.trace import NonRecordingSpan
 from opentelemetry.trace.propagation import _SPAN_KEY
 
 from otel_asyncprof import _native
+from otel_asyncprof.span_processor import notice_span_processor
 
 MAX_PENDING = 256
 MAX_RETRIES = 8
 MAX_SNAPSHOT_TRIES = 1000
 
-_Pending = tuple["weakref.ref[contextvars.Context]", "weakref.ref[Any]", int]
+_logger = logging.getLogger(__name__)
 
 
-class UnsupportedRuntimeContext(RuntimeError):
-    """The application has a runtime context of its own, which we do not replace."""
+@dataclass(frozen=True)
+class _Pending:
+    """A context that was entered by its task. Kept alive by neither reference."""
+
+    context: "weakref.ref[contextvars.Context]"
+    task: "weakref.ref[Any]"
+    tries: int
+
+
+@dataclass
+class _Installed:
+    """What is in place now, and what was there before."""
+
+    original: Any
+    context_var: contextvars.ContextVar[Any]
+    native: _native.ContextVarsRuntimeContext
+    pending: list[_Pending] = field(default_factory=list)
+
+
+_installed: _Installed | None = None
 
 
 def _snapshot(tasks: Iterable[Any]) -> list[Any]:
@@ -52,8 +73,7 @@ def live_tasks() -> list[Any]:
 def task_context(task: Any) -> contextvars.Context | None:
     """Returns the context in which a task runs.
 
-    Before 3.12 a C task shows its context to nobody but the garbage collector, to which it names it before that of its done
-    callbacks.
+    Before 3.12 a C task shows its context to the garbage collector only, before the context of its done callbacks.
     """
     get_context = getattr(task, "get_context", None)
     context = get_context() if get_context is not None else getattr(task, "_context", None)
@@ -62,89 +82,79 @@ def task_context(task: Any) -> contextvars.Context | None:
     return context if type(context) is contextvars.Context else None
 
 
-class RuntimeContextSwap:
-    """Our runtime context in the place of OpenTelemetry's, over the same ContextVar."""
+def install() -> bool:
+    """Puts our runtime context in place and gives existing contexts views; false, with a warning, if that cannot be."""
+    global _installed
+    if _installed is not None:
+        return True
+    original: Any = opentelemetry.context._RUNTIME_CONTEXT
+    context_var = getattr(original, "_current_context", None)
+    if type(original) is not ContextVarsRuntimeContext or not isinstance(context_var, contextvars.ContextVar):
+        name = f"{type(original).__module__}.{type(original).__qualname__}"
+        _logger.warning("samples will not be linked to spans: OpenTelemetry's contexts are kept by %s", name)
+        return False
+    native: Any = _native.ContextVarsRuntimeContext(
+        context_var,
+        Context,
+        _SPAN_KEY,
+        NonRecordingSpan,
+        asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
+        asyncio.events._get_running_loop,
+        notice_span_processor,
+    )
+    _installed = _Installed(original, context_var, native)
+    opentelemetry.context._RUNTIME_CONTEXT = native
+    _backfill(_installed)
+    return True
 
-    def __init__(self) -> None:
-        self._original: Any = None
-        self._context_var: contextvars.ContextVar[Any] | None = None
-        self._native: _native.ContextVarsRuntimeContext | None = None
-        self._pending: list[_Pending] = []
 
-    @property
-    def native(self) -> _native.ContextVarsRuntimeContext | None:
-        """The runtime context that is installed."""
-        return self._native
+def uninstall() -> None:
+    """Puts back the object that was there; views that contexts still hold are contexts like any other."""
+    global _installed
+    installed, _installed = _installed, None
+    if installed is not None and opentelemetry.context._RUNTIME_CONTEXT is installed.native:
+        opentelemetry.context._RUNTIME_CONTEXT = installed.original
 
-    @property
-    def context_var(self) -> contextvars.ContextVar[Any] | None:
-        """The variable that holds the current context while we are installed."""
-        return self._context_var
 
-    def install(self) -> None:
-        """Puts our runtime context in place and gives existing contexts their views; UnsupportedRuntimeContext if it cannot."""
-        if self._native is not None:
-            return
-        original = opentelemetry.context._RUNTIME_CONTEXT
-        context_var = getattr(original, "_current_context", None)
-        if type(original) is not ContextVarsRuntimeContext or not isinstance(context_var, contextvars.ContextVar):
-            name = f"{type(original).__module__}.{type(original).__qualname__}"
-            raise UnsupportedRuntimeContext(f"spans cannot be read: OpenTelemetry's contexts are kept by {name}")
-        self._native = _native.ContextVarsRuntimeContext(
-            context_var,
-            Context,
-            _SPAN_KEY,
-            NonRecordingSpan,
-            asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
-            asyncio.events._get_running_loop,
-        )
-        self._original, self._context_var = original, context_var
-        opentelemetry.context._RUNTIME_CONTEXT = self._native  # type: ignore[assignment]
-        self.backfill()
+def retry_backfill() -> int:
+    """Tries again the contexts that were entered by a running task; returns how many are left."""
+    installed = _installed
+    if installed is None:
+        return 0
+    pending, installed.pending = installed.pending, []
+    for each in pending:
+        context, task = each.context(), each.task()
+        if context is not None and task is not None and not task.done():
+            _backfill_one(installed, context, task, each.tries)
+    return len(installed.pending)
 
-    def uninstall(self) -> None:
-        """Puts back the object that was there; views that contexts still hold are contexts like any other."""
-        if self._native is not None and opentelemetry.context._RUNTIME_CONTEXT is self._native:
-            opentelemetry.context._RUNTIME_CONTEXT = self._original
-        self._original = self._context_var = self._native = None
-        self._pending = []
 
-    def backfill(self) -> None:
-        """Gives views to the contexts of all live tasks and to the caller's own.
+def _backfill(installed: _Installed) -> None:
+    """Gives views to the contexts of all live tasks and to the caller's own.
 
-        Who activated a span that is found there cannot be known. Its owner is the task whose context it is, so that no stack is
-        put on a task by guess; a context that several tasks share gets no owner.
-        """
-        runtime, context_var = self._native, self._context_var
-        if runtime is None or context_var is None:
-            return
-        owners: dict[int, tuple[contextvars.Context, Any]] = {}
-        for task in live_tasks():
-            context = task_context(task)
-            if context is not None:
-                owners[id(context)] = (context, None if id(context) in owners else task)
-        current = asyncio.current_task() if asyncio.events._get_running_loop() is not None else None
-        own = task_context(current) if current is not None else None
-        owner = owners.pop(id(own), (own, current))[1] if own is not None else None
-        value = context_var.get()
-        view = runtime.view(value, owner)
-        if view is not value:
-            context_var.set(view)
-        for context, task in owners.values():
-            self._backfill_one(runtime, context, task, 0)
+    Who activated a span that is found there cannot be known: tasks that inherited it hold the same object. Its owner is
+    the task whose context it is, so that no stack is put on a task by guess: a child that nobody awaits is its own
+    root. A context that several tasks share gets no owner.
+    """
+    owners: dict[int, tuple[contextvars.Context, Any]] = {}
+    for task in live_tasks():
+        context = task_context(task)
+        if context is not None:
+            owners[id(context)] = (context, None if id(context) in owners else task)
+    current = asyncio.current_task() if asyncio.events._get_running_loop() is not None else None
+    own = task_context(current) if current is not None else None
+    owner = owners.pop(id(own), (own, current))[1]
+    value = installed.context_var.get()
+    view = installed.native.view(value, owner)
+    if view is not value:
+        installed.context_var.set(view)
+    for context, task in owners.values():
+        _backfill_one(installed, context, task, 0)
 
-    def retry_backfill(self) -> int:
-        """Tries again the contexts that were entered by a running task; returns how many are left."""
-        runtime, pending, self._pending = self._native, self._pending, []
-        for context_reference, task_reference, tries in pending:
-            context, task = context_reference(), task_reference()
-            if runtime is not None and context is not None and task is not None and not task.done():
-                self._backfill_one(runtime, context, task, tries)
-        return len(self._pending)
 
-    def _backfill_one(self, runtime: _native.ContextVarsRuntimeContext, context: contextvars.Context, task: Any, tries: int) -> None:
-        try:
-            runtime.backfill(context, task)
-        except RuntimeError:
-            if task is not None and tries < MAX_RETRIES and len(self._pending) < MAX_PENDING:
-                self._pending.append((weakref.ref(context), weakref.ref(task), tries + 1))
+def _backfill_one(installed: _Installed, context: contextvars.Context, task: Any, tries: int) -> None:
+    try:
+        installed.native.backfill(context, task)
+    except RuntimeError:
+        if task is not None and tries < MAX_RETRIES and len(installed.pending) < MAX_PENDING:
+            installed.pending.append(_Pending(weakref.ref(context), weakref.ref(task), tries + 1))

@@ -27,12 +27,13 @@ class Mismatch(Exception):
 
 def run(anchors: dict[str, int]) -> dict[str, str]:
     """Feature (threads, tasks, awaiters, spans) -> "" when the readers agree with Python, or what does not match."""
+    runtime_context = _make_runtime_context()  # first: the type of views exists from then on
     _native.prepare(anchors=anchors)
     checks: dict[str, Callable[[], None]] = {
         "threads": _check_threads,
         "tasks": _check_tasks,
         "awaiters": _check_awaiters,
-        "spans": _check_spans,
+        "spans": lambda: _check_spans(runtime_context),
     }
     return {feature: _outcome(check) for feature, check in checks.items()}
 
@@ -120,12 +121,17 @@ def _check_awaiters() -> None:
         _expect("the awaiter of a gathered task", _native.read_task(id(child))["awaiters"], [id(parent)])
 
 
-def _check_spans() -> None:
-    variable = _context_variable()
-    if variable is None:
+def _make_runtime_context() -> "_native.ContextVarsRuntimeContext | None":
+    variable = getattr(opentelemetry.context._RUNTIME_CONTEXT, "_current_context", None)
+    if not isinstance(variable, contextvars.ContextVar):
+        return None
+    return _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None, lambda _: None)
+
+
+def _check_spans(runtime_context: "_native.ContextVarsRuntimeContext | None") -> None:
+    if runtime_context is None:
         raise Mismatch("OpenTelemetry's context is not kept in a context variable (OTEL_PYTHON_CONTEXT?)")
     span = NonRecordingSpan(SpanContext(_TRACE_ID, _SPAN_ID, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
-    runtime_context = _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None)
     view = runtime_context.view(set_span_in_context(span, Context()))
     # With few and with many other variables the value hangs at other places of the hash trie.
     for others in (0, 40, 400):
@@ -133,9 +139,6 @@ def _check_spans() -> None:
         for i in range(others):
             context.run(contextvars.ContextVar(f"other_{i}").set, i)
         _expect("a context without a span", _native.read_link(id(context)), None)
-        context.run(variable.set, view)
+        context.run(runtime_context._current_context.set, view)
         _expect("a context's span", _native.read_link(id(context)), (_TRACE_ID.to_bytes(16, "big"), _SPAN_ID.to_bytes(8, "big")))
 
-
-def _context_variable() -> "contextvars.ContextVar[Any] | None":
-    return getattr(opentelemetry.context._RUNTIME_CONTEXT, "_current_context", None)

@@ -80,4 +80,5 @@ OTEL_EXPORTER_OTLP_PROFILES_CLIENT_CERTIFICATE = "OTEL_EXPORTER_OTLP_PROFILES_CL
 """File with the client's certificate. Default: ``OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE``."""
 
 OTEL_EXPORTER_OTLP_PROFILES_INSECURE = "OTEL_EXPORTER_OTLP_PROFILES_INSECURE"
-"""``true``: gRPC without TLS when the endpoint has no scheme. Default: ``OTEL_EXPORTER_OTLP_INSECURE``, else ``false``."""
+"""``true``: gRPC without TLS when the endpoint has no scheme. Default: ``OTEL_EXPORTER_OTLP_INSECURE``, else
+``false``."""

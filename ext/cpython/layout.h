@@ -7,6 +7,7 @@
 
 /* Largest offset or size that a table may name: a larger one is a broken table. Keeps sums far from overflow. */
 #define MAX_LAYOUT_OFFSET (1u << 20)
+#define MAX_THREAD_STATE_BYTES 512
 #define LAYOUT_ABSENT UINT32_MAX /* the field does not exist in this version */
 
 struct layout {
@@ -19,6 +20,7 @@ struct layout {
     uint32_t thread_unique_id;  /* PyThreadState.id: never used twice */
     uint32_t thread_datastack_chunk, thread_datastack_top;
     uint32_t thread_size;       /* bytes to copy to have all of the above */
+    uint32_t thread_running_loop; /* asyncio's loop; up to 3.12 it stands in the thread's dict instead */
     uint32_t interp_threads_head;
 
     /* _PyInterpreterFrame */

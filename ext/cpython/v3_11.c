@@ -5,7 +5,7 @@ const struct layout layout_3_11 = {
     .minor = 11,
     .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
     .thread_native_id = 160, .thread_context = 224, .thread_frame = 56, .cframe_frame = 8, .thread_unique_id = 240,
-    .thread_datastack_chunk = 296, .thread_datastack_top = 304, .thread_size = 312, .interp_threads_head = 16,
+    .thread_datastack_chunk = 296, .thread_datastack_top = 304, .thread_size = 312, .thread_running_loop = LAYOUT_ABSENT, .interp_threads_head = 16,
     .frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_stacktop = 64, .frame_owner = 69,
     .frame_localsplus = 72, .owner_generator = 1, .owner_skip_from = 3, .generator_frame = 80, .generator_state = 75,
     .state_created = -2, .state_suspended_from = -1, .state_suspended_to = -1, .state_executing = 0, .state_awaiting = 0, .resume_opcodes = {151, 150}, .code_size = 16,

@@ -5,7 +5,7 @@ const struct layout layout_3_12 = {
     .minor = 12,
     .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 112, .thread_ident = 136,
     .thread_native_id = 144, .thread_context = 208, .thread_frame = 56, .cframe_frame = 0, .thread_unique_id = 224,
-    .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 248, .interp_threads_head = 72,
+    .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 248, .thread_running_loop = LAYOUT_ABSENT, .interp_threads_head = 72,
     .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_stacktop = 64, .frame_owner = 70,
     .frame_localsplus = 72, .owner_generator = 1, .owner_skip_from = 3, .generator_frame = 72, .generator_state = 67,
     .state_created = -2, .state_suspended_from = -1, .state_suspended_to = -1, .state_executing = 0, .state_awaiting = 0, .resume_opcodes = {151, 240}, .code_size = 16,

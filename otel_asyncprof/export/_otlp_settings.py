@@ -98,7 +98,10 @@ class OtlpSettings:
 
 def without_secrets(url: str) -> str:
     """The URL with neither user, password, query nor fragment."""
-    parts = urlsplit(url if "://" in url else f"//{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"//{url}")
+    except ValueError:
+        return "(no URL)"
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
 

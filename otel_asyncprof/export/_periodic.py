@@ -9,9 +9,11 @@ from ._base import ProfileExporter, ProfileExportResult
 
 _logger = logging.getLogger(__name__)
 
+FIRST_SETTLE_PAUSE = 0.05  # seconds, doubled each time
+
 
 class PeriodicExport:
-    """A daemon thread. No lock is held while it collects or exports: who asks for a flush waits only as long as it says."""
+    """A daemon thread. It holds no lock while it collects or exports, so nobody waits for it longer than he asked."""
 
     def __init__(
         self,
@@ -19,11 +21,13 @@ class PeriodicExport:
         exporter: ProfileExporter,
         interval: float,
         prepare_thread: Callable[[], None],
+        settle: Callable[[], bool],
     ) -> None:
         self._collect = collect
         self._exporter = exporter
         self._interval = interval
         self._prepare_thread = prepare_thread
+        self._settle = settle
         # An RLock inside: a signal handler may interrupt a holder in the same thread and come here again.
         self._changed = threading.Condition()
         self._asked = 0
@@ -67,15 +71,11 @@ class PeriodicExport:
     def _run(self) -> None:
         try:
             self._prepare_thread()
-            deadline = time.monotonic() + self._interval
             last = False
             while not last:
+                self._wait(time.monotonic() + self._interval)
                 with self._changed:
-                    self._changed.wait_for(
-                        lambda: self._stopping or self._asked > self._done, max(0.0, deadline - time.monotonic())
-                    )
                     last, asked = self._stopping, self._asked
-                deadline = time.monotonic() + self._interval
                 succeeded = self._export_once()
                 with self._changed:
                     self._last_succeeded = succeeded
@@ -85,6 +85,22 @@ class PeriodicExport:
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
+
+    def _wait(self, deadline: float) -> None:
+        """Until the deadline, a flush or the end; meanwhile settles what could not be at the start, ever more rarely."""
+        pause = FIRST_SETTLE_PAUSE
+        while (remaining := deadline - time.monotonic()) > 0:
+            try:
+                settled = self._settle()
+            except Exception:
+                _logger.debug("what was left of the start failed", exc_info=True)
+                settled = True
+            with self._changed:
+                if self._changed.wait_for(
+                    lambda: self._stopping or self._asked > self._done, remaining if settled else min(pause, remaining)
+                ):
+                    return
+            pause *= 2
 
     def _export_once(self) -> bool:
         try:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ResourceReader:
-    """Reads the tracer provider's resource each time, as a fork or a late provider changes it; encodes only a new one."""
+    """Reads the tracer provider's resource each time, as a fork or a late provider changes it."""
 
     def __init__(self) -> None:
         self._without_provider: Resource | None = None

@@ -12,7 +12,7 @@ _MAX_MESSAGE_BYTES = 1 << 31  # what protobuf allows
 
 
 class FileProfileExporter(ProfileExporter):
-    """Appends to the path, by default that of OTEL_ASYNCPROF_FILE. A request is laid out as a ProfilesData message is."""
+    """Appends to the path, by default OTEL_ASYNCPROF_FILE. A request is laid out as a ProfilesData message is."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(path or os.environ.get(variables.OTEL_ASYNCPROF_FILE) or DEFAULT_FILE)

@@ -25,7 +25,7 @@ _abandoned: list[object] = []
 
 
 class OTLPProfileExporter(OtlpExporter):
-    """Sends profiles over gRPC. What is not given is taken from the OTEL_EXPORTER_OTLP_ variables."""
+    """Sends profiles over gRPC; OTEL_EXPORTER_OTLP_ variables fill in what is not given."""
 
     def __init__(
         self,
@@ -162,17 +162,16 @@ def _retry_delay(error: "grpc.RpcError") -> float | None:
 
     metadata: dict[str, str | bytes] = dict(error.trailing_metadata() or ()) if isinstance(error, grpc.Call) else {}
     info = RetryInfo()
+    found = False
     try:
-        if isinstance(details := metadata.get("grpc-status-details-bin"), bytes):
-            for detail in Status.FromString(details).details:
-                if detail.Unpack(info):
-                    return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
-        if isinstance(alone := metadata.get("google.rpc.retryinfo-bin"), bytes):
-            info = RetryInfo.FromString(alone)
-            return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
+        if isinstance(status := metadata.get("grpc-status-details-bin"), bytes):
+            found = any(detail.Unpack(info) for detail in Status.FromString(status).details)
+        if not found and isinstance(alone := metadata.get("google.rpc.retryinfo-bin"), bytes):
+            info.ParseFromString(alone)
+            found = True
     except DecodeError:
-        pass
-    return None
+        return None
+    return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9) if found else None
 
 
 def _rejected_profiles(response: bytes) -> int:

@@ -18,7 +18,7 @@ _NOT_UNDERSTOOD = {400, 404}
 
 
 class OTLPProfileExporter(OtlpExporter):
-    """Sends profiles over HTTP; the rest is taken from the OTEL_EXPORTER_OTLP_ variables. The endpoint is used as it is."""
+    """Sends profiles over HTTP to the endpoint as it is; OTEL_EXPORTER_OTLP_ variables fill in what is not given."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """The error and what it came from: causes, contexts, and the arguments in which HTTP libraries keep the real one."""
+    """The error and what it came from: causes, contexts, and the arguments in which libraries keep the real one."""
     found: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting and len(found) < 20:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     )
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Frame:
     """One frame: the line is the one executing, first_line the one of the def."""
 
     function: str
