@@ -22,7 +22,7 @@ OUR_FILES = [
     *sorted((ROOT / "tests").rglob("*.[ch]")),
 ]
 
-# A C file may include its own header and those of its own and lower levels; within a level the order is free but acyclic.
+# A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
     "drop arena clock os cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
     "safe_copy signals line_table string_table",
@@ -170,7 +170,7 @@ def test_a_file_is_short(path: Path) -> None:
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:
-    """The absolute dotted names that a Python file imports, with lines; a name out of a module counts as one below it."""
+    """The absolute names that a Python file imports, with lines; a name out of a module counts as one below it."""
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

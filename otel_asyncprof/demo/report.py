@@ -1,8 +1,10 @@
 """Joins traces and profiles: which code asked for a slow query. Pure: data in, data out."""
 
+import os
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from otel_asyncprof.demo.telemetry import ReceivedSpan, SpanId
@@ -128,7 +130,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def to_text(report: Report) -> str:
-    """The report for people."""
+    """The report for people; frames of the service's own code are marked."""
     lines = [
         f"{report.traces} traces with {report.spans} spans, {report.samples} samples, "
         f"{report.linked_share:.0%} of them linked to one of these spans",
@@ -142,9 +144,16 @@ def to_text(report: Report) -> str:
             f"    caller  {str(query.caller) if query.caller else 'unknown: no sample has this span'}",
         ]
         for number, frame in enumerate(query.stack):
-            lines.append(f"{'     stack' if number == 0 else '          '}  {_frame_text(frame)}")
+            mark = ">" if query.caller and frame.file == query.caller.file else " "
+            lines.append(f"{'     stack' if number == 0 else '          '} {mark}{_frame_text(_shortened(frame))}")
     return "\n".join(lines)
 
 
 def _frame_text(frame: Frame) -> str:
     return f"{frame.function} ({frame.file}:{frame.line})"
+
+
+def _shortened(frame: Frame) -> Frame:
+    """The frame with its file as it is imported: without the folder in which Python found it."""
+    folders = [folder for folder in sys.path if folder and frame.file.startswith(folder + os.sep)]
+    return replace(frame, file=frame.file[len(max(folders, key=len)) + 1 :]) if folders else frame

@@ -26,7 +26,7 @@ def test_the_shop_knows_nothing_of_tracing_and_profiling() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    standard = {"asyncio", "collections", "contextlib", "csv", "io", "pathlib", "tempfile", "typing"}
+    standard = {"asyncio", "collections", "contextlib", "csv", "io", "itertools", "pathlib", "tempfile", "typing"}
     assert imported == standard | {"starlette", "tortoise"}
 
 

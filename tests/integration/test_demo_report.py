@@ -214,7 +214,7 @@ def test_the_text_report_shows_query_request_caller_and_stack() -> None:
         "   request  GET /dashboard/{region}   (trace 000102030405060708090a0b0c0d0e0f, span 0303030303030303)",
         "    caller  /app/shop.py:7 running_total",
         "     stack  main (/bin/uvicorn:8)",
-        "            running_total (/app/shop.py:7)",
+        "           >running_total (/app/shop.py:7)",
     ]
 
 
