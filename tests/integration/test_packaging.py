@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = "3.11"  # the wheel is built here and serves all later versions
 
-# Profiles a coroutine that sleeps, and prints the functions of its stack.
+# Profiles a coroutine that sleeps, and prints the functions of every stack.
 PROGRAM = """
 import asyncio
 from otel_asyncprof.testing import capture
@@ -22,9 +23,10 @@ async def sleeper():
 
 with capture() as profile:
     asyncio.run(sleeper())
-heaviest = max((s for s in profile.samples if s.thread_name == "MainThread"), key=lambda s: s.wall_ns)
-print(*heaviest.functions)
+for sample in profile.samples:
+    print(*sample.functions)
 """
+STACK = "<module> sleeper sleep"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -47,7 +49,6 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 def build(python: str, kind: str, into: Path) -> Path:
     """Builds the wheel or the sdist of this project with one interpreter."""
-    run(python, "-m", "pip", "--version", cwd=into)
     if kind == "sdist":
         run(sys.executable, "-m", "build", "--sdist", "--outdir", into, ROOT, cwd=into)
         (made,) = into.glob("*.tar.gz")
@@ -70,29 +71,34 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(sys.executable, "sdist", tmp_path_factory.mktemp("sdist"))
 
 
-def installed_python(archive: Path, folder: Path) -> Path:
-    """An interpreter of the running version in whose environment the archive is installed."""
-    run(sys.executable, "-m", "venv", folder / "env", cwd=folder)
+def installed_python(archive: Path, folder: Path, *, with_dependencies: bool) -> Path:
+    """An interpreter of the running version in whose environment the archive is installed.
+
+    Its dependencies are installed too, or else found in the running environment.
+    """
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
     python = folder / "env" / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", archive, cwd=folder)
+    pip = (sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", python)
+    run(*pip, "install", *([] if with_dependencies else ["--no-deps"]), archive, cwd=folder)
+    if not with_dependencies:
+        (packages,) = (folder / "env" / "lib").glob("python*/site-packages")
+        (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return python
 
 
 def test_the_wheel_of_the_oldest_python_profiles_on_this_one(wheel: Path, tmp_path: Path) -> None:
     """One abi3 wheel serves every supported version."""
     assert wheel.name.split("-")[2:4] == ["cp311", "abi3"]
-    python = installed_python(wheel, tmp_path)
-    assert run(python, "-c", PROGRAM, cwd=tmp_path).split() == ["<module>", "sleeper", "sleep"]
+    python = installed_python(wheel, tmp_path, with_dependencies=True)
+    assert STACK in run(python, "-c", PROGRAM, cwd=tmp_path).splitlines()
     assert run(python.with_name("otel-asyncprof"), "--version", cwd=tmp_path).startswith("otel-asyncprof ")
 
 
 def test_the_sdist_builds_and_profiles(sdist: Path, tmp_path: Path) -> None:
     """Everything that the build needs is in the sdist."""
-    assert run(installed_python(sdist, tmp_path), "-c", PROGRAM, cwd=tmp_path).split() == [
-        "<module>",
-        "sleeper",
-        "sleep",
-    ]
+    python = installed_python(sdist, tmp_path, with_dependencies=False)
+    assert str(tmp_path) in run(python, "-c", "import otel_asyncprof; print(otel_asyncprof.__file__)", cwd=tmp_path)
+    assert STACK in run(python, "-c", PROGRAM, cwd=tmp_path).splitlines()
 
 
 def test_the_sdist_holds_every_source_and_header_of_the_extension(sdist: Path) -> None:
