@@ -1,5 +1,5 @@
-/* The extension as Python sees it: arguments in, one call, a result out. Compiled against the limited API of 3.11. */
-#define PY_SSIZE_T_CLEAN
+/* The extension as Python sees it: arguments in, one call, a result out. Compiled against the limited API of 3.11,
+   and without formats that hold '#': headers of 3.13 and later give them another meaning than earlier interpreters do. */
 #include <Python.h>
 
 #include <dlfcn.h>
@@ -163,20 +163,19 @@ static PyObject *collect(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
     struct otlp_options options = {.random_bytes = random_bytes};
     struct requests requests = {.count = 0};
     struct interval interval;
-    const char *resource;
-    Py_ssize_t resource_size;
+    PyObject *resource;
     uint32_t samples = 0;
     bool encoded = true;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$y#ss:collect", names, &resource, &resource_size,
-                                     &options.resource_schema_url, &options.scope_version))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$Sss:collect", names, &resource, &options.resource_schema_url,
+                                     &options.scope_version))
         return NULL;
+    options.resource = (const uint8_t *)PyBytes_AsString(resource); /* the caller holds it */
+    options.resource_size = (size_t)PyBytes_Size(resource);
     Py_BEGIN_ALLOW_THREADS
     interval = sampler_swap();
     if (interval.table) {
         struct tick_options sampled = sampler_options();
         samples = stack_table_view(interval.table).n_samples;
-        options.resource = (const uint8_t *)resource;
-        options.resource_size = (size_t)resource_size;
         options.time_unix_nano = interval.begin_unix_ns;
         options.duration_nano = interval.end_unix_ns - interval.begin_unix_ns;
         options.period_ns = sampled.period_ns;

@@ -61,7 +61,8 @@ static bool append_frame(struct workspace *space, const struct raw_frame *raw, P
     struct function function = view.functions[location.function];
     const char *name = stack_table_string_at(space->stacks, function.name, &name_size);
     const char *file = stack_table_string_at(space->stacks, function.filename, &file_size);
-    PyObject *item = Py_BuildValue("(s#s#I)", name, (Py_ssize_t)name_size, file, (Py_ssize_t)file_size, location.line);
+    PyObject *item = Py_BuildValue("(NNI)", PyUnicode_FromStringAndSize(name, (Py_ssize_t)name_size),
+                                   PyUnicode_FromStringAndSize(file, (Py_ssize_t)file_size), location.line);
     if (!item) return false;
     int appended = PyList_Append(frames, item);
     Py_DECREF(item);
@@ -115,8 +116,8 @@ static PyObject *describe_task(struct workspace *space, const struct task *task)
     if (!task_read_name(task, name, &name_size)) name_size = 0;
     bool waiting = task->waiter && awaiters_future_pending(task->waiter);
     if (frames && awaiters)
-        return Py_BuildValue("{s:s#,s:N,s:N,s:O,s:K}", "name", name, (Py_ssize_t)name_size, "frames", frames, "awaiters", awaiters,
-                             "waiting", waiting ? Py_True : Py_False, "context", task->context);
+        return Py_BuildValue("{s:N,s:N,s:N,s:O,s:K}", "name", PyUnicode_FromStringAndSize(name, (Py_ssize_t)name_size), "frames",
+                             frames, "awaiters", awaiters, "waiting", waiting ? Py_True : Py_False, "context", task->context);
     Py_XDECREF(frames);
     Py_XDECREF(awaiters);
     return NULL;
@@ -141,8 +142,8 @@ static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
     uint64_t context = PyLong_AsUnsignedLongLong(address);
     if (PyErr_Occurred()) return NULL;
     if (!span_link_learn_nodes() || !span_link_read(context, &view)) Py_RETURN_NONE;
-    return Py_BuildValue("(y#y#)", (const char *)view.trace_id, (Py_ssize_t)sizeof view.trace_id, (const char *)view.span_id,
-                         (Py_ssize_t)sizeof view.span_id);
+    return Py_BuildValue("(NN)", PyBytes_FromStringAndSize((const char *)view.trace_id, (Py_ssize_t)sizeof view.trace_id),
+                         PyBytes_FromStringAndSize((const char *)view.span_id, (Py_ssize_t)sizeof view.span_id));
 }
 
 static PyMethodDef functions[] = {

@@ -2,7 +2,6 @@
 #ifndef OTEL_ASYNCPROF_SELF_CHECK_H
 #define OTEL_ASYNCPROF_SELF_CHECK_H
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 /* Adds read_thread(), read_tasks(), read_task() and read_link() to the module. 0, or -1 with an exception. */

@@ -1,4 +1,3 @@
-#define PY_SSIZE_T_CLEAN
 #include "span_context.h"
 
 #include <dlfcn.h>
@@ -192,19 +191,21 @@ static PyObject *module_span_ended(PyObject *Py_UNUSED(module), PyObject *span_i
     return PyErr_Occurred() ? NULL : PyBool_FromLong(span_ended(id));
 }
 
+static PyObject *id_bytes(const uint8_t *id, size_t size) { return PyBytes_FromStringAndSize((const char *)id, (Py_ssize_t)size); }
+
 static PyObject *read_view(PyObject *Py_UNUSED(module), PyObject *context) {
     const struct view_part *part = span_view_of(context);
     if (part == NULL || part->fields.checksum != span_view_checksum(&part->fields)) Py_RETURN_NONE;
     const struct span_view *fields = &part->fields;
     PyObject *cell = Py_None;
     if (part->cell == NULL) Py_INCREF(cell);
-    else cell = Py_BuildValue("{s:y#,s:O,s:O}", "span_id", (const char *)part->cell->fields.span_id, (Py_ssize_t)8, "ended",
+    else cell = Py_BuildValue("{s:N,s:O,s:O}", "span_id", id_bytes(part->cell->fields.span_id, 8), "ended",
                               part->cell->fields.ended ? Py_True : Py_False, "name", part->cell->name ? part->cell->name : Py_None);
     if (cell == NULL) return NULL;
-    return Py_BuildValue("{s:y#,s:y#,s:y#,s:K,s:K,s:K,s:K,s:K,s:K,s:N}", "trace_id", (const char *)fields->trace_id, (Py_ssize_t)16,
-                         "span_id", (const char *)fields->span_id, (Py_ssize_t)8, "local_root", (const char *)fields->local_root,
-                         (Py_ssize_t)8, "flags", fields->flags, "owner", fields->owner, "spawner", fields->spawner, "cell_address",
-                         fields->cell, "spawner_cell", fields->spawner_cell, "root_cell", fields->root_cell, "cell", cell);
+    return Py_BuildValue("{s:N,s:N,s:N,s:K,s:K,s:K,s:K,s:K,s:K,s:N}", "trace_id", id_bytes(fields->trace_id, 16), "span_id",
+                         id_bytes(fields->span_id, 8), "local_root", id_bytes(fields->local_root, 8), "flags", fields->flags, "owner",
+                         fields->owner, "spawner", fields->spawner, "cell_address", fields->cell, "spawner_cell",
+                         fields->spawner_cell, "root_cell", fields->root_cell, "cell", cell);
 }
 
 static PyMethodDef module_functions[] = {

@@ -1,8 +1,9 @@
 """Runs one target program in this interpreter and writes what was sampled, and what Python itself says, as JSON.
 
-usage: run_target.py TARGET LOOP CAPTURE RESULT
+usage: run_target.py TARGET LOOP CAPTURE OPTIONS RESULT
   LOOP     asyncio, uvloop or eager
   CAPTURE  settled: profiles while every task is suspended · whole: the whole run · own: the target does it
+  OPTIONS  of capture(), as JSON
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ def write(result: str) -> None:
 
 
 if __name__ == "__main__":
-    name, kind, capture, result = sys.argv[1:]
+    name, kind, capture, options, result = sys.argv[1:]
     module = importlib.import_module(f"targets.{name}")
-    support.CAPTURE_OPTIONS.update(getattr(module, "CAPTURE_OPTIONS", {}))
+    support.CAPTURE_OPTIONS.update(json.loads(options))
     made = loop_factory(kind, Conductor(module, result) if capture == "settled" else None)
     if capture == "whole":
         with support.phase():
