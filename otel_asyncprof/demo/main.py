@@ -7,7 +7,8 @@ from otel_asyncprof.demo.load import drive
 from otel_asyncprof.demo.receiver import Receiver
 from otel_asyncprof.demo.report import Report, make_report, to_json, to_text
 from otel_asyncprof.demo.service import SHOP, Service, ServiceError, wait_for_export
-from otel_asyncprof.demo.telemetry import read_samples, read_spans
+from otel_asyncprof.demo.telemetry import read_spans
+from otel_asyncprof.formats.stack_sample import stack_samples
 
 LOAD_SECONDS = 8.0
 
@@ -27,7 +28,7 @@ def run_demo(*, once: bool, as_json: bool) -> int:
                     service.stop()
                 else:
                     wait_for_export()
-                report = make_report(read_spans(receiver.traces), read_samples(receiver.profiles), str(SHOP))
+                report = make_report(read_spans(receiver.traces), stack_samples(receiver.profiles), str(SHOP))
                 print(json.dumps(to_json(report)) if as_json else to_text(report), flush=True)
                 status = _judge(report, answered, service.log())
                 if once:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -21,9 +21,9 @@ class Receiver:
     """Listens on a free port of this machine from `with` to the end of its block."""
 
     def __init__(self) -> None:
-        self.traces: deque[ExportTraceServiceRequest] = deque(maxlen=MAX_REQUESTS)
-        self.profiles: deque[ExportProfilesServiceRequest] = deque(maxlen=MAX_REQUESTS)
-        signals: dict[str, tuple[type[Any], deque[Any]]] = {
+        self.traces: deque[bytes] = deque(maxlen=MAX_REQUESTS)
+        self.profiles: deque[bytes] = deque(maxlen=MAX_REQUESTS)
+        signals: dict[str, tuple[type[Message], deque[bytes]]] = {
             "/v1/traces": (ExportTraceServiceRequest, self.traces),
             "/v1development/profiles": (ExportProfilesServiceRequest, self.profiles),
         }
@@ -52,28 +52,32 @@ class Receiver:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    accepted: dict[str, tuple[type[Any], deque[Any]]]
+    accepted: dict[str, tuple[type[Message], deque[bytes]]]
     protocol_version = "HTTP/1.1"
     timeout = READ_TIMEOUT_SECONDS
 
     def do_POST(self) -> None:
         """Decodes one export request and keeps it."""
         if self.path not in self.accepted:
-            return self._refuse(HTTPStatus.NOT_FOUND)
+            self._refuse(HTTPStatus.NOT_FOUND)
+            return
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
-            return self._refuse(HTTPStatus.LENGTH_REQUIRED)
+            self._refuse(HTTPStatus.LENGTH_REQUIRED)
+            return
         if int(length) > MAX_BODY_BYTES:
-            return self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return
         body = self.rfile.read(int(length))
         message_type, kept = self.accepted[self.path]
         try:
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            message = message_type.FromString(body)
+            message_type().ParseFromString(body)
         except (DecodeError, OSError, EOFError):
-            return self._refuse(HTTPStatus.BAD_REQUEST)
-        kept.append(message)
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        kept.append(body)
         self._answer(HTTPStatus.OK)  # an empty body is an empty Export…ServiceResponse: everything was accepted
 
     def _refuse(self, status: HTTPStatus) -> None:

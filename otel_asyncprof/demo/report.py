@@ -1,11 +1,16 @@
 """Joins traces and profiles: which code asked for a slow query. Pure: data in, data out."""
 
+import os
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from otel_asyncprof.demo.telemetry import Frame, ReceivedSample, ReceivedSpan, SpanId, Stack
+from otel_asyncprof.demo.telemetry import ReceivedSpan, SpanId
+from otel_asyncprof.formats.stack_sample import Frame, StackSample
+
+Stack = tuple[Frame, ...]  # root first
 
 SLOW_QUERY_MS = 50.0
 MAX_QUERIES = 12
@@ -40,20 +45,21 @@ class Report:
     queries: tuple[SlowQuery, ...]
 
 
-def make_report(spans: Iterable[ReceivedSpan], samples: Iterable[ReceivedSample], own_file: str) -> Report:
+def make_report(spans: Iterable[ReceivedSpan], samples: Iterable[StackSample], own_file: str) -> Report:
     """Leads every slow query back to its request by parent ids and to its caller by the links of the samples."""
     spans_by_id = {span.id: span for span in spans}
     samples = list(samples)
     stacks: defaultdict[SpanId, Counter[Stack]] = defaultdict(Counter)
     linked = 0
     for sample in samples:
-        if sample.link in spans_by_id:
+        link = SpanId(sample.trace_id, sample.span_id)
+        if link in spans_by_id:
             linked += 1
-            stacks[sample.link][sample.stack] += sample.wall_ns
+            stacks[link][sample.frames] += sample.wall_ns
     queries = [
         _lead_back(span, spans_by_id, stacks, own_file)
         for span in spans_by_id.values()
-        if span.is_client and span.statement is not None and span.parent_id and span.duration_ms >= SLOW_QUERY_MS
+        if span.is_client and span.statement is not None and span.parent and span.duration_ms >= SLOW_QUERY_MS
     ]
     return Report(
         traces=len({span.trace_id for span in spans_by_id}),
@@ -88,7 +94,7 @@ def _request_of(span: ReceivedSpan, spans: Mapping[SpanId, ReceivedSpan]) -> Rec
     for _ in range(MAX_PARENTS):
         if current is None or current.is_server:
             return current
-        current = spans.get(SpanId(current.id.trace_id, current.parent_id))
+        current = spans.get(current.parent) if current.parent else None
     return None
 
 
@@ -112,10 +118,10 @@ def to_json(report: Report) -> dict[str, Any]:
             {
                 "statement": query.statement,
                 "duration_ms": round(query.duration_ms, 3),
-                "trace_id": query.id.trace_id.hex(),
-                "span_id": query.id.span_id.hex(),
+                "trace_id": format(query.id.trace_id, "032x"),
+                "span_id": format(query.id.span_id, "016x"),
                 "request_span": query.request_span,
-                "caller": _caller_text(query.caller) if query.caller else None,
+                "caller": str(query.caller) if query.caller else None,
                 "stack": [_frame_text(frame) for frame in query.stack],
             }
             for query in report.queries
@@ -124,7 +130,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def to_text(report: Report) -> str:
-    """The report for people."""
+    """The report for people; frames of the service's own code are marked."""
     lines = [
         f"{report.traces} traces with {report.spans} spans, {report.samples} samples, "
         f"{report.linked_share:.0%} of them linked to one of these spans",
@@ -134,17 +140,20 @@ def to_text(report: Report) -> str:
             "",
             f"{query.duration_ms:8.1f} ms  {query.statement}",
             f"   request  {query.request_span or 'unknown: its span did not arrive'}"
-            f"   (trace {query.id.trace_id.hex()}, span {query.id.span_id.hex()})",
-            f"    caller  {_caller_text(query.caller) if query.caller else 'unknown: no sample has this span'}",
+            f"   (trace {query.id.trace_id:032x}, span {query.id.span_id:016x})",
+            f"    caller  {str(query.caller) if query.caller else 'unknown: no sample has this span'}",
         ]
         for number, frame in enumerate(query.stack):
-            lines.append(f"{'     stack' if number == 0 else '          '}  {_frame_text(frame)}")
+            mark = ">" if query.caller and frame.file == query.caller.file else " "
+            lines.append(f"{'     stack' if number == 0 else '          '} {mark}{_frame_text(_shortened(frame))}")
     return "\n".join(lines)
-
-
-def _caller_text(frame: Frame) -> str:
-    return f"{frame.file}:{frame.line} {frame.function}"
 
 
 def _frame_text(frame: Frame) -> str:
     return f"{frame.function} ({frame.file}:{frame.line})"
+
+
+def _shortened(frame: Frame) -> Frame:
+    """The frame with its file as it is imported: without the folder in which Python found it."""
+    folders = [folder for folder in sys.path if folder and frame.file.startswith(folder + os.sep)]
+    return replace(frame, file=frame.file[len(max(folders, key=len)) + 1 :]) if folders else frame

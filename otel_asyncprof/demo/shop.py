@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import itertools
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,10 +15,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from tortoise import Tortoise, connections, fields
+from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.models import Model
 
-ORDERS = 24_000
+ORDERS = 16_000
 EXPORTED_PRODUCTS = 4
+MAIN = "orders"
+REPLICAS = [f"replica-{number}" for number in range(6)]
 
 Rows = Any  # a list of dictionaries, as the driver gives them
 
@@ -44,9 +48,18 @@ class Order(Model):
         table = "orders"
 
 
+replicas = itertools.cycle(REPLICAS)
+
+
+def replica() -> BaseDBAsyncClient:
+    """The next of the connections for reading."""
+    client: BaseDBAsyncClient = connections.get(next(replicas))
+    return client
+
+
 async def running_total(region: str, days: int) -> Rows:
     """Adds up, for every day, all orders up to that day: quadratic, and no index helps."""
-    return await connections.get("reports").execute_query_dict(
+    return await replica().execute_query_dict(
         "WITH RECURSIVE days(day) AS (SELECT 1 UNION ALL SELECT day + 1 FROM days WHERE day < ?) "
         "SELECT day, (SELECT SUM(amount) FROM orders WHERE region = ? AND orders.day <= days.day) AS total FROM days",
         [days, region],
@@ -55,7 +68,7 @@ async def running_total(region: str, days: int) -> Rows:
 
 async def bought_together(region: str) -> Rows:
     """Joins the orders with themselves to see which products go to the same customer."""
-    return await connections.get("orders").execute_query_dict(
+    return await replica().execute_query_dict(
         "SELECT a.product, b.product AS other, COUNT(*) AS times FROM orders AS a JOIN orders AS b "
         "ON a.customer = b.customer AND a.product < b.product WHERE a.region = ? "
         "GROUP BY a.product, b.product ORDER BY times DESC LIMIT 5",
@@ -71,7 +84,7 @@ async def newest_orders(region: str) -> Rows:
 async def product_pages(region: str) -> AsyncIterator[Rows]:
     """Each product's orders with how often it sold again later: one page after the other."""
     for product in range(EXPORTED_PRODUCTS):
-        yield await connections.get("orders").execute_query_dict(
+        yield await replica().execute_query_dict(
             "SELECT id, product, amount, (SELECT COUNT(*) FROM orders AS later WHERE later.day > orders.day "
             "AND later.product = orders.product AND later.region = orders.region) AS later_sales "
             "FROM orders WHERE region = ? AND product = ? ORDER BY amount DESC",
@@ -120,15 +133,13 @@ async def order(request: Request) -> Response:
 
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
-    """Makes the database, opens two connections, and removes everything at the end."""
+    """Makes the database and its connections, and removes everything at the end."""
     with tempfile.TemporaryDirectory(prefix="shop-") as directory:
-        url = f"sqlite://{Path(directory) / 'shop.db'}"
-        models = {"shop": {"models": [__name__], "default_connection": "orders"}}
-        await Tortoise.init(
-            {"connections": {"orders": url, "reports": url}, "apps": models}, _enable_global_fallback=True
-        )
+        databases = dict.fromkeys([MAIN, *REPLICAS], f"sqlite://{Path(directory) / 'shop.db'}")
+        models = {"shop": {"models": [__name__], "default_connection": MAIN}}
+        await Tortoise.init({"connections": databases, "apps": models}, _enable_global_fallback=True)
         await Tortoise.generate_schemas()
-        await connections.get("orders").execute_script(SEED)
+        await connections.get(MAIN).execute_script(SEED)
         try:
             yield
         finally:

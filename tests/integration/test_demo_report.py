@@ -10,15 +10,16 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otel_asyncprof.demo.receiver import MAX_BODY_BYTES, Receiver
 from otel_asyncprof.demo.report import Report, SlowQuery, make_report, to_json, to_text
-from otel_asyncprof.demo.telemetry import Frame, SpanId, read_samples, read_spans
+from otel_asyncprof.demo.telemetry import SpanId, read_spans
+from otel_asyncprof.formats.stack_sample import Frame, stack_samples
 
 TRACE = bytes(range(16))
 SERVER, GATHER, QUERY = b"\x01" * 8, b"\x02" * 8, b"\x03" * 8
 MAIN, HANDLER, CALLER, DRIVER = (
-    Frame("main", "/bin/uvicorn", 8),
-    Frame("dashboard", "/app/shop.py", 20),
-    Frame("running_total", "/app/shop.py", 7),
-    Frame("SqliteClient.execute_query_dict", "/lib/client.py", 150),
+    Frame("main", "/bin/uvicorn", 8, 1),
+    Frame("dashboard", "/app/shop.py", 20, 1),
+    Frame("running_total", "/app/shop.py", 7, 1),
+    Frame("SqliteClient.execute_query_dict", "/lib/client.py", 150, 1),
 )
 
 
@@ -60,7 +61,9 @@ def profile_request(*samples: tuple[tuple[Frame, ...], bytes | None, int]) -> Ex
     def stack(frames: tuple[Frame, ...]) -> int:
         indices = []
         for frame in reversed(frames):
-            tables.function_table.add(name_strindex=string(frame.function), filename_strindex=string(frame.file))
+            tables.function_table.add(
+                name_strindex=string(frame.function), filename_strindex=string(frame.file), start_line=1
+            )
             tables.location_table.add().lines.add(function_index=len(tables.function_table) - 1, line=frame.line)
             indices.append(len(tables.location_table) - 1)
         tables.stack_table.add(location_indices=indices)
@@ -69,6 +72,8 @@ def profile_request(*samples: tuple[tuple[Frame, ...], bytes | None, int]) -> Ex
     scope = request.resource_profiles.add().scope_profiles.add()
     cpu, wall = scope.profiles.add(), scope.profiles.add()
     cpu.sample_type.type_strindex, cpu.sample_type.unit_strindex = string("samples"), string("count")
+    cpu.period_type.type_strindex, cpu.period = string("cpu"), 10**7
+    wall.period_type.type_strindex, wall.period = string("wall"), 10**7
     wall.sample_type.type_strindex, wall.sample_type.unit_strindex = string("wall"), string("nanoseconds")
     for frames, span_id, wall_ns in samples:
         link = 0
@@ -82,9 +87,8 @@ def profile_request(*samples: tuple[tuple[Frame, ...], bytes | None, int]) -> Ex
 
 def joined(spans: list[Span], *samples: tuple[tuple[Frame, ...], bytes | None, int]) -> Report:
     """The report of these spans and samples, as they come off the wire."""
-    traces = ExportTraceServiceRequest.FromString(trace_request(*spans).SerializeToString())
-    profiles = ExportProfilesServiceRequest.FromString(profile_request(*samples).SerializeToString())
-    return make_report(read_spans([traces]), read_samples([profiles]), "/app/shop.py")
+    traces, profiles = trace_request(*spans).SerializeToString(), profile_request(*samples).SerializeToString()
+    return make_report(read_spans([traces]), stack_samples([profiles]), "/app/shop.py")
 
 
 REQUEST_WITH_QUERY = [
@@ -105,13 +109,13 @@ def test_a_query_is_led_back_to_request_and_caller_by_ids_alone() -> None:
     assert report == Report(
         traces=1,
         spans=3,
-        samples=4,
-        linked_share=0.75,
+        samples=3,
+        linked_share=2 / 3,
         queries=(
             SlowQuery(
                 statement="SELECT 1",
                 duration_ms=90.0,
-                id=SpanId(TRACE, QUERY),
+                id=SpanId(int.from_bytes(TRACE), int.from_bytes(QUERY)),
                 request_span="GET /dashboard/{region}",
                 caller=CALLER,
                 stack=(MAIN, HANDLER, CALLER, DRIVER),
@@ -123,7 +127,7 @@ def test_a_query_is_led_back_to_request_and_caller_by_ids_alone() -> None:
 
 def test_the_stack_of_a_query_is_where_it_spent_most_time() -> None:
     """Of several stacks with the same link the heaviest one counts, added up over all samples."""
-    lock = Frame("Lock.acquire", "/lib/locks.py", 113)
+    lock = Frame("Lock.acquire", "/lib/locks.py", 113, 1)
     report = joined(
         REQUEST_WITH_QUERY,
         ((MAIN, CALLER, lock), QUERY, 50),
@@ -138,7 +142,7 @@ def test_samples_of_other_spans_lead_nowhere() -> None:
     report = joined(
         REQUEST_WITH_QUERY, ((MAIN, HANDLER), SERVER, 5), ((MAIN, CALLER), b"\x09" * 8, 5), ((MAIN, CALLER), None, 5)
     )
-    assert (report.linked_share, [(query.caller, query.stack) for query in report.queries]) == (0.5, [(None, ())])
+    assert (report.linked_share, [(query.caller, query.stack) for query in report.queries]) == (1 / 3, [(None, ())])
     assert not report.queries[0].led_back
 
 
@@ -161,7 +165,7 @@ def test_a_cycle_of_parents_ends() -> None:
 
 def test_the_slowest_query_of_each_statement_request_and_caller_is_listed() -> None:
     """Repetitions and fast queries are left out; one statement called from two places is listed twice."""
-    other = Frame("export", "/app/shop.py", 30)
+    other = Frame("export", "/app/shop.py", 30, 1)
     spans = [span(SERVER, "GET /", Span.SPAN_KIND_SERVER)] + [
         span(bytes([number]) * 8, "SELECT", Span.SPAN_KIND_CLIENT, parent=SERVER, ms=ms, sql="SELECT 1")
         for number, ms in ((2, 60), (3, 80), (4, 70), (5, 49))
@@ -181,7 +185,7 @@ def test_the_json_report_has_exactly_the_documented_keys() -> None:
     assert to_json(joined(REQUEST_WITH_QUERY, ((MAIN, CALLER, DRIVER), QUERY, 9))) == {
         "traces": 1,
         "spans": 3,
-        "samples": 2,
+        "samples": 1,
         "linked_share": 1.0,
         "queries": [
             {
@@ -204,13 +208,13 @@ def test_the_json_report_has_exactly_the_documented_keys() -> None:
 def test_the_text_report_shows_query_request_caller_and_stack() -> None:
     """The report for people, line by line."""
     assert to_text(joined(REQUEST_WITH_QUERY, ((MAIN, CALLER), QUERY, 9))).splitlines() == [
-        "1 traces with 3 spans, 2 samples, 100% of them linked to one of these spans",
+        "1 traces with 3 spans, 1 samples, 100% of them linked to one of these spans",
         "",
         "    90.0 ms  SELECT 1",
         "   request  GET /dashboard/{region}   (trace 000102030405060708090a0b0c0d0e0f, span 0303030303030303)",
         "    caller  /app/shop.py:7 running_total",
         "     stack  main (/bin/uvicorn:8)",
-        "            running_total (/app/shop.py:7)",
+        "           >running_total (/app/shop.py:7)",
     ]
 
 
@@ -228,10 +232,11 @@ def post(receiver: Receiver, path: str, body: bytes, **headers: str) -> int:
 
 def test_the_receiver_keeps_what_it_is_sent_plain_and_compressed() -> None:
     """Traces and profiles arrive as they were sent."""
-    traces, profiles = trace_request(*REQUEST_WITH_QUERY), profile_request(((MAIN, CALLER), QUERY, 9))
+    traces = trace_request(*REQUEST_WITH_QUERY).SerializeToString()
+    profiles = profile_request(((MAIN, CALLER), QUERY, 9)).SerializeToString()
     with Receiver() as receiver:
-        assert post(receiver, "/v1/traces", traces.SerializeToString()) == 200
-        compressed = gzip.compress(profiles.SerializeToString())
+        assert post(receiver, "/v1/traces", traces) == 200
+        compressed = gzip.compress(profiles)
         assert post(receiver, "/v1development/profiles", compressed, Content_Encoding="gzip") == 200
     assert (list(receiver.traces), list(receiver.profiles)) == ([traces], [profiles])
 

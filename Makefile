@@ -1,0 +1,50 @@
+# make demo    what this project is for, in one run
+# make test    all tests, on the newest supported Python of this machine, or on PYTHON=/path/to/python
+# make lint    style and types of the Python code, warnings of the C code
+# make clean   removes what these have made
+# Needed: Python (with its headers), a C compiler and make. Everything made goes to .build/.
+
+ifndef PYTHON
+PYTHON := $(shell .ci/find_pythons | sed -n '1s/^[^ ]* //p')
+endif
+ifeq ($(PYTHON)$(filter clean,$(MAKECMDGOALS)),)
+$(error No usable Python found: CPython 3.11, 3.12 or 3.13 with its headers (Debian: python3-dev) and venv (python3-venv) is needed; or say PYTHON=/path/to/python)
+endif
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+DEMO := .build/demo-$(VERSION)
+TEST := .build/test-$(VERSION)
+SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find ext otel_asyncprof -name '*.[ch]' -o -name '*.py' -o -name '*.pyi')
+C_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -DPy_LIMITED_API=0x030b0000 -Iext \
+	-I$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
+JUNIT ?= .build/junit-$(VERSION).xml
+
+.PHONY: demo test lint clean
+
+demo: $(DEMO)/installed
+	@$(DEMO)/bin/otel-asyncprof demo --once
+
+test: $(TEST)/installed
+	@$(TEST)/bin/pytest -q --junitxml=$(JUNIT) $(ARGS)
+
+lint: $(TEST)/installed
+	@$(TEST)/bin/pip install -q --disable-pip-version-check -e '.[lint]'
+	$(TEST)/bin/ruff check
+	$(TEST)/bin/mypy
+	@for file in $$(find ext -name '*.c'); do $(CC) $(C_FLAGS) -c $$file -o /dev/null || exit 1; done
+
+clean:
+	rm -rf .build build dist *.egg-info otel_asyncprof/*.so
+
+# Installed anew when a source has changed.
+$(DEMO)/installed: $(SOURCES)
+	@echo "Installing into $(DEMO) …" >&2
+	@$(PYTHON) -m venv $(DEMO)
+	@$(DEMO)/bin/pip install -q --disable-pip-version-check '.[demo]'
+	@touch $@
+
+# Editable, so that a change of Python code needs no new installation.
+$(TEST)/installed: pyproject.toml setup.py $(filter ext/%,$(SOURCES))
+	@echo "Installing into $(TEST) …" >&2
+	@$(PYTHON) -m venv $(TEST)
+	@$(TEST)/bin/pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
