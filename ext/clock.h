@@ -19,6 +19,7 @@ bool clock_alarm_init(struct clock_alarm *alarm);
 
 /* Waits, with the lock held, until deadline or a ring. True when rung (or spuriously woken), false at the deadline. */
 bool clock_alarm_wait(struct clock_alarm *alarm, uint64_t deadline_monotonic_ns);
+/* With or without the lock; a ring that nobody waits for is lost, so what the waiter looks at is changed under the lock. */
 void clock_alarm_ring(struct clock_alarm *alarm);
 
 #endif

@@ -12,6 +12,7 @@ enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2, VALUE_STRING = 1, VALUE_INT = 3 }
 #define MAX_INDEX_BYTES 5 /* a varint of 32 bits */
 #define MAX_FIXED_STRING_BYTES 25u
 #define MAX_ATTRIBUTES (1u << 20) /* more than the samples of one request can have */
+#define MAX_STACKS (1u << 20)     /* likewise */
 #define FRAME_TYPE "cpython"
 
 struct attribute {
@@ -45,11 +46,11 @@ static void find_fixed_strings(struct otlp_dictionary *dictionary) {
 bool otlp_dictionary_init(struct otlp_dictionary *dictionary, const struct stack_table *table) {
     *dictionary = (struct otlp_dictionary){.table = table, .view = stack_table_view(table), .account = {.limit = SIZE_MAX}};
     intern_table_init(&dictionary->attributes, &dictionary->account, sizeof(struct attribute), MAX_ATTRIBUTES);
+    intern_table_init(&dictionary->stacks, &dictionary->account, sizeof(uint32_t), MAX_STACKS);
     dictionary->n_ids[TABLE_LOCATION] = dictionary->view.n_locations;
     dictionary->n_ids[TABLE_FUNCTION] = dictionary->view.n_functions;
     dictionary->n_ids[TABLE_LINK] = dictionary->view.n_links;
     dictionary->n_ids[TABLE_STRING] = dictionary->view.n_strings + FIXED_STRINGS;
-    dictionary->n_ids[TABLE_STACK] = dictionary->view.n_nodes;
     for (unsigned i = 0; i < TABLES; i++) {
         if (!dictionary->n_ids[i]) continue;
         dictionary->indices[i] = calloc(dictionary->n_ids[i], sizeof(uint32_t));
@@ -66,6 +67,7 @@ void otlp_dictionary_free(struct otlp_dictionary *dictionary) {
         free(dictionary->indices[i]);
     }
     intern_table_destroy(&dictionary->attributes);
+    intern_table_destroy(&dictionary->stacks);
 }
 
 void otlp_dictionary_reset(struct otlp_dictionary *dictionary) {
@@ -75,9 +77,12 @@ void otlp_dictionary_reset(struct otlp_dictionary *dictionary) {
         pb_bytes_field(&dictionary->tables[i], i, NULL, 0);
         dictionary->sizes[i] = 1;
     }
+    dictionary->frame_type = 0;
     intern_table_reset(&dictionary->attributes);
+    intern_table_reset(&dictionary->stacks);
     if (intern_table_add(&dictionary->attributes, &(struct attribute){0}, sizeof(struct attribute)) != 0)
         dictionary->tables[TABLE_ATTRIBUTE].failed = true;
+    if (intern_table_add(&dictionary->stacks, &(uint32_t){0}, sizeof(uint32_t)) != 0) dictionary->tables[TABLE_STACK].failed = true;
 }
 
 static uint32_t add_index(struct otlp_dictionary *dictionary, unsigned table, uint32_t id) {
@@ -157,7 +162,7 @@ static uint32_t index_of_location(struct otlp_dictionary *dictionary, uint32_t i
     if (index) return index;
     struct location location = dictionary->view.locations[id];
     uint32_t function = index_of_function(dictionary, location.function);
-    uint32_t frame_type = index_of_attribute(dictionary, STRING_FRAME_TYPE, 0);
+    if (!dictionary->frame_type) dictionary->frame_type = index_of_attribute(dictionary, STRING_FRAME_TYPE, 0);
     struct pb_buffer *buffer = &dictionary->tables[TABLE_LOCATION];
     struct pb_nested entry = pb_begin(buffer, TABLE_LOCATION, 0);
     struct pb_nested line = pb_begin(buffer, LOCATION_LINES, 0);
@@ -165,16 +170,18 @@ static uint32_t index_of_location(struct otlp_dictionary *dictionary, uint32_t i
     pb_varint_field(buffer, LINE_LINE, location.line);
     pb_end(buffer, line);
     struct pb_nested attributes = pb_begin(buffer, LOCATION_ATTRIBUTES, 0);
-    pb_varint(buffer, frame_type);
+    pb_varint(buffer, dictionary->frame_type);
     pb_end(buffer, attributes);
     pb_end(buffer, entry);
     return add_index(dictionary, TABLE_LOCATION, id);
 }
 
 uint32_t otlp_dictionary_stack(struct otlp_dictionary *dictionary, uint32_t node) {
-    if (!node || dictionary->indices[TABLE_STACK][node]) return dictionary->indices[TABLE_STACK][node];
     const struct stack_node *nodes = dictionary->view.nodes;
     struct pb_buffer *buffer = &dictionary->tables[TABLE_STACK];
+    uint32_t before = dictionary->stacks.size, index = intern_table_add(&dictionary->stacks, &node, sizeof node);
+    if (index == INTERN_NONE) buffer->failed = true;
+    if (dictionary->stacks.size == before) return index;
     size_t expected = nodes[node].depth * pb_varint_size(dictionary->sizes[TABLE_LOCATION]);
     struct pb_nested entry = pb_begin(buffer, TABLE_STACK, expected + 1 + pb_varint_size(expected));
     struct pb_nested locations = pb_begin(buffer, STACK_LOCATIONS, expected);
@@ -183,7 +190,7 @@ uint32_t otlp_dictionary_stack(struct otlp_dictionary *dictionary, uint32_t node
             pb_put_varint(buffer, index_of_location(dictionary, nodes[at].location));
     pb_end(buffer, locations);
     pb_end(buffer, entry);
-    return add_index(dictionary, TABLE_STACK, node);
+    return index;
 }
 
 uint32_t otlp_dictionary_link(struct otlp_dictionary *dictionary, uint32_t link) {

@@ -40,6 +40,8 @@ struct otlp_dictionary {
     uint32_t n_ids[TABLES];
     uint32_t fixed_ids[FIXED_STRINGS];   /* the stack table's id, or one behind its last */
     struct intern_table attributes;      /* struct attribute: id = index */
+    struct intern_table stacks;          /* node: id = index; far fewer than there are nodes */
+    uint32_t frame_type;                 /* index of the attribute that all locations have; 0 = not used yet */
 };
 
 /* False when memory is short; to be freed in any case. */

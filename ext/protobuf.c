@@ -13,9 +13,8 @@ void pb_free(struct pb_buffer *buffer) {
     *buffer = (struct pb_buffer){0};
 }
 
-bool pb_reserve(struct pb_buffer *buffer, size_t more) {
+bool pb_grow(struct pb_buffer *buffer, size_t more) {
     if (buffer->failed) return false;
-    if (more <= buffer->capacity - buffer->size) return true;
     size_t capacity = buffer->capacity ? buffer->capacity : FIRST_CAPACITY;
     while (capacity - buffer->size < more && capacity <= SIZE_MAX / 2) capacity *= 2;
     uint8_t *bytes = capacity - buffer->size < more ? NULL : realloc(buffer->bytes, capacity);
@@ -26,10 +25,6 @@ bool pb_reserve(struct pb_buffer *buffer, size_t more) {
     buffer->bytes = bytes;
     buffer->capacity = capacity;
     return true;
-}
-
-void pb_varint(struct pb_buffer *buffer, uint64_t value) {
-    if (pb_reserve(buffer, PB_MAX_VARINT_BYTES)) pb_put_varint(buffer, value);
 }
 
 void pb_fixed64(struct pb_buffer *buffer, uint64_t value) {

@@ -15,8 +15,12 @@ struct pb_buffer {
 };
 
 void pb_free(struct pb_buffer *buffer);
+bool pb_grow(struct pb_buffer *buffer, size_t more);
+
 /* Room for more bytes behind size. */
-bool pb_reserve(struct pb_buffer *buffer, size_t more);
+static inline bool pb_reserve(struct pb_buffer *buffer, size_t more) {
+    return more <= buffer->capacity - buffer->size && !buffer->failed ? true : pb_grow(buffer, more);
+}
 
 static inline size_t pb_varint_size(uint64_t value) {
     size_t size = 1;
@@ -30,7 +34,9 @@ static inline void pb_put_varint(struct pb_buffer *buffer, uint64_t value) {
     buffer->bytes[buffer->size++] = (uint8_t)value;
 }
 
-void pb_varint(struct pb_buffer *buffer, uint64_t value);
+static inline void pb_varint(struct pb_buffer *buffer, uint64_t value) {
+    if (pb_reserve(buffer, PB_MAX_VARINT_BYTES)) pb_put_varint(buffer, value);
+}
 void pb_fixed64(struct pb_buffer *buffer, uint64_t value);
 
 /* Fields. A scalar 0 is left out, as proto3 does; bytes are always written, for an empty element of a repeated field counts. */

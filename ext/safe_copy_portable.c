@@ -5,7 +5,10 @@
 
 #include "safe_copy.h"
 
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
 
 /* The handler reads this, so its access must not allocate: on glibc that is what initial-exec says; musl refuses that model in a
    library opened at run time, and needs it not: there the storage of every thread exists before the library's code runs. */
@@ -31,7 +34,7 @@ __attribute__((noinline, no_sanitize("address"))) static void copy_words(unsigne
 
 bool safe_copy_guarded(void *destination, uint64_t address, size_t size) {
     sigjmp_buf here;
-    /* No mask is saved: the handler runs with SA_NODEFER and an empty mask, so a jump out of it leaves none behind. */
+    /* The mask is not saved here, which would cost a system call, but taken from the context of the fault. */
     bool faulted = sigsetjmp(here, 0);
     if (!faulted) {
         escape = &here;
@@ -42,8 +45,8 @@ bool safe_copy_guarded(void *destination, uint64_t address, size_t size) {
 }
 
 bool safe_copy_resolve_fault(void *ucontext) {
-    (void)ucontext;
     if (!escape) return false;
+    pthread_sigmask(SIG_SETMASK, &((ucontext_t *)ucontext)->uc_sigmask, NULL);
     siglongjmp(*escape, 1);
 }
 

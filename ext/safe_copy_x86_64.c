@@ -7,8 +7,8 @@
 
 #include <ucontext.h>
 
-/* rdi destination, rsi address, rdx size. The fault handler may move any instruction of the range to the exit: the function is a leaf
-   that never moves rsp and changes caller-saved registers only, so the exit's return is right from everywhere in it.
+/* rdi destination, rsi address, rdx size. The fault handler may move any instruction of the range to the exit: the function is a
+   leaf that never moves rsp and changes caller-saved registers only, so the exit's return is right from everywhere in it.
    Every load lies between the entry and safe_copy_guarded_end. After the 64-byte loop rdx is the rest minus 64, whose low six bits
    are those of the rest. */
 __asm__(

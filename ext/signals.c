@@ -1,6 +1,6 @@
-/* Every (re-)installation uses a handler function of its own, a level, that passes on to what it found. So a level only ever leads to
-   something older, also when a newcomer kept an earlier level as its previous action, calls it, or puts it back: newcomer and level
-   cannot send a fault round in a circle. One function for all installations could not tell such a call from a new fault. */
+/* Every (re-)installation uses a handler function of its own, a level, that passes on to what it found. So a level only ever leads
+   to something older, also when a newcomer kept an earlier level as its previous action, calls it, or puts it back: newcomer and
+   level cannot send a fault round in a circle. One function for all installations could not tell such a call from a new fault. */
 #include "signals.h"
 
 #include <errno.h>
@@ -55,8 +55,10 @@ struct passing {
 static struct passing passings[PASSING_SLOTS];
 
 static struct passing load_passing(const struct passing *slot) {
-    return (struct passing){__atomic_load_n(&slot->thread, __ATOMIC_RELAXED), __atomic_load_n(&slot->seen, __ATOMIC_RELAXED),
-                            __atomic_load_n(&slot->context, __ATOMIC_RELAXED), __atomic_load_n(&slot->frame, __ATOMIC_RELAXED)};
+    return (struct passing){.thread = __atomic_load_n(&slot->thread, __ATOMIC_RELAXED),
+                            .seen = __atomic_load_n(&slot->seen, __ATOMIC_RELAXED),
+                            .context = __atomic_load_n(&slot->context, __ATOMIC_RELAXED),
+                            .frame = __atomic_load_n(&slot->frame, __ATOMIC_RELAXED)};
 }
 
 static void store_passing(struct passing *slot, struct passing value) {
@@ -78,9 +80,10 @@ static void act_by_default(int number, bool fault) {
     if (!fault) syscall(SYS_tgkill, getpid(), (pid_t)os_thread_id(), number);
 }
 
-/* Calls an older handler as the kernel would have: kept are the arguments (so si_addr and a changed context work), sa_mask,
-   SA_NODEFER, SA_SIGINFO and SA_RESETHAND. Not kept is the absence of SA_ONSTACK: it runs on the thread's alternate stack if there
-   is one, as ours must (Go and deep recursions need it). SIG_IGN does not hold for a fault: the kernel kills there too. */
+/* Calls an older handler as the kernel would have, and leaves its mask for the caller to undo. Kept are the arguments (so si_addr
+   and a changed context work), sa_mask, SA_NODEFER, SA_SIGINFO and SA_RESETHAND. Not kept is the absence of SA_ONSTACK: it runs on
+   the thread's alternate stack if there is one, as ours must (Go and deep recursions need it). SIG_IGN does not hold for a fault:
+   the kernel kills there too. */
 static void call_previous(const struct sigaction **previous, int number, siginfo_t *info, void *context) {
     const struct sigaction *action = __atomic_load_n(previous, __ATOMIC_ACQUIRE);
     bool fault = is_fault(number, info);
@@ -90,26 +93,25 @@ static void call_previous(const struct sigaction **previous, int number, siginfo
         return;
     }
     if (action->sa_flags & SA_RESETHAND) __atomic_store_n(previous, &default_action, __ATOMIC_RELEASE);
-    sigset_t blocked = action->sa_mask, before;
+    sigset_t blocked = action->sa_mask;
     if (!(action->sa_flags & SA_NODEFER)) sigaddset(&blocked, number);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     if (action->sa_flags & SA_SIGINFO)
         action->sa_sigaction(number, info, context);
     else
         action->sa_handler(number);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The same fault comes back to us while an older handler runs below us: by a direct call, with the same context, or because that
-   handler raised the signal again. A slot that a handler left behind by siglongjmp is told by the stack: a new fault at the same
-   place has the same frame, not a deeper one. (Stacks grow down on every Linux processor that CPython supports.) */
+/* A fault comes back to us while the handler that we passed it to still runs: by a direct call, with the same context, or because
+   that handler raised the signal in its turn. A slot that a handler left behind by siglongjmp is told by the stack: a new fault at
+   the same place has the same frame, not a deeper one. (Stacks grow down on every Linux processor that CPython supports.) */
 static void pass_on(unsigned level, int number, siginfo_t *info, void *context) {
     uint32_t thread = os_thread_id();
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     struct passing *slot = &passings[thread % PASSING_SLOTS];
     struct passing outer = load_passing(slot);
-    bool same = info->si_code <= 0 ? info->si_pid == getpid() : outer.context == (uintptr_t)context;
-    bool again = same && outer.thread == thread && frame < outer.frame;
+    bool raised = info->si_code <= 0 && info->si_pid == getpid();
+    bool again = outer.thread == thread && frame < outer.frame && (outer.context == (uintptr_t)context || raised);
     uint32_t seen = again ? outer.seen : 0;
     unsigned rest = level + 1; /* levels from here down that may still be passed */
     while (rest > 0 && seen >> (rest - 1) & 1) rest--;
@@ -117,9 +119,12 @@ static void pass_on(unsigned level, int number, siginfo_t *info, void *context) 
         act_by_default(number, is_fault(number, info));
         return;
     }
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
     store_passing(slot, (struct passing){thread, seen | 1u << (rest - 1), (uintptr_t)context, frame});
     call_previous(&levels[number == SIGBUS ? BUS : SEGV][rest - 1].previous, number, info, context);
     store_passing(slot, outer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* what comes now was kept waiting by the handler's mask, and is a new signal */
 }
 
 static void on_signal(unsigned level, int number, siginfo_t *info, void *context) {
@@ -151,8 +156,9 @@ static int level_in_force(int signal) {
     return level_of(action[0]);
 }
 
-/* The newcomer on top has been there before: it installed itself anew and may now hold one of our levels as its previous action. The
-   levels that still lead to it would come round to themselves, even without a nested call when it puts that level back and returns. */
+/* The newcomer on top has been there before: it installed itself anew and may now hold one of our levels as its previous action.
+   The levels that still lead to it would come round to themselves, without a nested call when it puts that level back and returns:
+   a hang on a crash that only this can prevent, and only for a newcomer that is still on top when we look. */
 static void forget_newcomer(int signal, unsigned levels_below, const struct sigaction *newcomer) {
     struct level *below = levels[signal];
     if (newcomer->sa_handler == SIG_DFL || newcomer->sa_handler == SIG_IGN) return;

@@ -108,7 +108,7 @@ class ViewFields(TypedDict):
     cell: CellFields | None
 
 class ContextVarsRuntimeContext:
-    """attach/get_current/detach over one ContextVar, putting a SpanContextView in place of a Context that carries a span."""
+    """attach/get_current/detach over one ContextVar; a SpanContextView takes the place of a Context that carries a span."""
 
     def __init__(
         self,
@@ -124,9 +124,11 @@ class ContextVarsRuntimeContext:
     def get_current(self) -> Any: ...
     def detach(self, token: Token[Any], /) -> None: ...
     def view(self, context: Any, owner: Any = ..., /) -> Any:
-        """What attach() would set for a context; with an owner (a task, or None for no task): what it would have set there."""
+        """What attach() would set for a context here, or in the task that is given (None: outside any task)."""
     def backfill(self, context: contextvars.Context, owner: Any, /) -> bool:
-        """Puts the view in a context that is not entered: whether it was needed. RuntimeError when the context is entered."""
+        """Puts the view in a context, if it needs one: whether it did. RuntimeError when the context is entered."""
+    @property
+    def _current_context(self) -> ContextVar[Any]: ...
     @property
     def failures(self) -> int:
         """How often a context was set without a view because its span could not be read."""
@@ -138,7 +140,7 @@ class ContextVarsRuntimeContext:
     def view_type(self) -> type: ...
 
 def span_ended(span_id: int, /) -> bool:
-    """Marks the span: from now on no sample is linked to it. Whether it was known. For all runtime contexts of the process."""
+    """Marks the span: from now on no sample is linked to it. Whether it was known to the process."""
 
 def read_view(context: Any, /) -> ViewFields | None:
     """The fields of a view; None for a context that is none."""

@@ -58,23 +58,27 @@ class ProfilerStatus:
     exported_intervals: int
     failed_intervals: int
     exporter: str | None
+    last_error: str
     stats: "Stats | None"
 
 
 class Profiler:
     """Samples this process and exports what it sees; at most one runs in a process.
 
-    Options are those of ProfilerConfig; without a config, what is not given is taken from the environment.
+    Options are those of ProfilerConfig; without a config, what is not given is taken from the environment. The exporter
+    is an object, or the name of one as in the configuration.
     """
 
     def __init__(
         self,
         config: ProfilerConfig | None = None,
         *,
-        exporter: ProfileExporter | None = None,
+        exporter: ProfileExporter | str | None = None,
         tracer_provider: TracerProvider | None = None,
         **options: Any,
     ) -> None:
+        if isinstance(exporter, str):
+            options["exporter"], exporter = exporter, None
         if config is None:
             self.config = ProfilerConfig.from_env(**options)
         else:
@@ -131,6 +135,9 @@ class Profiler:
             _active = weakref.ref(self)
             _register_fork_handler()
             atexit.register(self._at_exit)
+            if self._shut_down:  # by a signal handler that interrupted the steps
+                self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=False)
+                raise ProfilerUnavailable("this profiler was shut down")
 
     def stop(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Stops profiling and has the rest exported; true when that was done in time. Harmless when nothing runs."""
@@ -181,6 +188,7 @@ class Profiler:
             exported_intervals=periodic.exported_intervals if periodic else 0,
             failed_intervals=periodic.failed_intervals if periodic else 0,
             exporter=repr(exporter) if exporter else None,
+            last_error=(exporter.last_error if exporter else "") or (periodic.last_error if periodic else ""),
             stats=self.stats(),
         )
 
@@ -197,6 +205,8 @@ class Profiler:
             _runtime_context.install()
             undo.callback(_runtime_context.uninstall)
             span_processor.ensure_registered(self._provider())
+            # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
+            self._resource_reader.read(self._provider())
             self._start_sampler()
             undo.callback(_native.stop)
             self._start_export_thread()
@@ -221,7 +231,7 @@ class Profiler:
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
         periodic = PeriodicExport(
-            self._collect, self._exporter, self.config.interval, _prepare_export_thread, self._settle
+            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle
         )
         periodic.start()
         self._periodic = periodic
@@ -254,8 +264,13 @@ class Profiler:
     def _provider(self) -> TracerProvider:
         return self._tracer_provider or trace.get_tracer_provider()
 
+    def _prepare_thread(self) -> None:
+        _native.ignore_thread()
+        suppress_instrumentation()
+        self._resource_reader.read(self._provider())  # in the child of a fork, where it is read anew
+
     def _settle(self) -> bool:
-        """Does what could not be done at the start: a provider is set and contexts become reachable later. True when done."""
+        """Does what could not be done at the start: providers are set, contexts reachable later. True when done."""
         registered = span_processor.ensure_registered(self._provider())
         return _runtime_context.retry_backfill() == 0 and registered
 
@@ -315,11 +330,6 @@ def _attribute_flags(names: tuple[str, ...]) -> int:
         "asyncprof.local_root.name": _native.ATTRIBUTE_LOCAL_ROOT_NAME,
     }
     return sum(flags[name] for name in names)
-
-
-def _prepare_export_thread() -> None:
-    _native.ignore_thread()
-    suppress_instrumentation()
 
 
 def _register_fork_handler() -> None:

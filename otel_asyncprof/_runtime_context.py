@@ -112,7 +112,8 @@ def uninstall() -> None:
     """Puts back the object that was there; views that contexts still hold are contexts like any other."""
     global _installed
     installed, _installed = _installed, None
-    if installed is not None and opentelemetry.context._RUNTIME_CONTEXT is installed.native:
+    current: Any = opentelemetry.context._RUNTIME_CONTEXT
+    if installed is not None and current is installed.native:
         opentelemetry.context._RUNTIME_CONTEXT = installed.original
 
 

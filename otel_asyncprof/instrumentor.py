@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 try:
-    from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+    from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 except ImportError as error:
     raise ImportError(
         "AsyncProfInstrumentor needs opentelemetry-instrumentation: pip install 'otel-asyncprof[instrument]'"

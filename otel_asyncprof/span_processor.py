@@ -55,7 +55,7 @@ def notice_span_processor(processor: Any) -> bool:
 
 
 def _add_once(processors: Any) -> bool:
-    # Two threads may both add one: to mark a span twice is harmless, and a lock could be held for ever in a forked child.
+    # No lock, which a forked child could find held for ever: if two threads both add one, spans are marked twice.
     try:
         add_span_processor = getattr(processors, "add_span_processor", None)
         if add_span_processor is None:

@@ -30,14 +30,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
     """Runs a target once for every set of options and keeps the result for all tests that look at it."""
     kept: dict[tuple[Any, ...], dict[str, Any]] = {}
 
-    def run(target: str, loop: str, capture: str, env: dict[str, str]) -> dict[str, Any]:
-        key = (target, loop, capture, *sorted(env.items()))
+    def run(target: str, loop: str, capture: str, options: dict[str, Any]) -> dict[str, Any]:
+        key = (target, loop, capture, json.dumps(options))
         if key not in kept:
             result = tmp_path_factory.mktemp("run") / "result.json"
-            command = [sys.executable, str(TESTS / "run_target.py"), target, loop, capture, str(result)]
-            environment = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")} | env
+            command = [sys.executable, str(TESTS / "run_target.py"), *key, str(result)]
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
-            assert done.returncode == 0, f"{' '.join(command[1:-1])} ended with {done.returncode}:\n{done.stderr}"
+            assert done.returncode == 0, f"{' '.join(key)} ended with {done.returncode}:\n{done.stderr}"
             kept[key] = json.loads(result.read_text(encoding="utf-8")) | {"stderr": done.stderr}
         return kept[key]
 
@@ -47,10 +47,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
 @pytest.fixture
 def run(results: Callable[..., dict[str, Any]], loop_kind: str) -> RunTarget:
     """Runs a target on each loop kind; every profile must be nearly free of unreadable stacks."""
-    return lambda target, capture="settled", env=None, index=0: checked(results(target, loop_kind, capture, env or {}), index)
+    return lambda target, capture="settled", index=0, **options: checked(results(target, loop_kind, capture, options), index)
 
 
 @pytest.fixture
 def run_once(results: Callable[..., dict[str, Any]]) -> RunTarget:
     """The same for behaviours in which the loop kind plays no part."""
-    return lambda target, capture="settled", env=None, index=0: checked(results(target, "asyncio", capture, env or {}), index)
+    return lambda target, capture="settled", index=0, **options: checked(results(target, "asyncio", capture, options), index)

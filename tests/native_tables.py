@@ -62,10 +62,7 @@ class CObservation(ctypes.Structure):
     """struct observation"""
 
     _fields_ = [
-        *(
-            (name, c_uint64)
-            for name in ("wall_ns", "cpu_periods", "period_ns", "time_unix_ns", "not_before_unix_ns")
-        ),
+        *((name, c_uint64) for name in ("wall_ns", "cpu_periods", "period_ns", "time_unix_ns", "not_before_unix_ns")),
         ("with_event", c_bool),
     ]
 
@@ -136,6 +133,7 @@ class StackTable:
         self._library = library()
         self.pointer = self._library.stack_table_new(max_bytes)
         assert self.pointer
+        self._locations: dict[Frame, int] = {}
 
     def __del__(self) -> None:
         self._library.stack_table_destroy(self.pointer)
@@ -145,15 +143,19 @@ class StackTable:
         encoded = text.encode()
         return int(self._library.stack_table_string(self.pointer, encoded, len(encoded)))
 
-    def stack(self, frames: Sequence[Frame]) -> int:
-        """The id of a stack, root first."""
-        node = 0
-        for frame in frames:
+    def location(self, frame: Frame) -> int:
+        """The id of a location."""
+        if frame not in self._locations:
             function = CFunction(self.string(frame.name), self.string(frame.filename), frame.first_line)
             location = CLocation(self._library.stack_table_function(self.pointer, function), frame.line)
-            location_id = self._library.stack_table_location(self.pointer, location)
-            node = self._library.stack_table_push(self.pointer, node, location_id)
-        return node
+            self._locations[frame] = self._library.stack_table_location(self.pointer, location)
+        return self._locations[frame]
+
+    def stack(self, frames: Sequence[Frame], parent: int = 0) -> int:
+        """The id of a stack, root first, on top of another one."""
+        for frame in frames:
+            parent = self._library.stack_table_push(self.pointer, parent, self.location(frame))
+        return parent
 
     def link(self, trace_id: bytes, span_id: bytes) -> int:
         """The id of a link."""
@@ -164,6 +166,7 @@ class StackTable:
         self,
         frames: Sequence[Frame],
         *,
+        parent: int = 0,
         link: tuple[bytes, bytes] | None = None,
         thread_name: str = "",
         task_name: str = "",
@@ -178,7 +181,7 @@ class StackTable:
     ) -> None:
         """Adds one observation of a stack."""
         key = CSampleKey(
-            self.stack(frames),
+            self.stack(frames, parent),
             self.link(*link) if link else 0,
             self.string(thread_name),
             self.string(task_name),

@@ -1,8 +1,9 @@
 """Runs one target program in this interpreter and writes what was sampled, and what Python itself says, as JSON.
 
-usage: run_target.py TARGET LOOP CAPTURE RESULT
+usage: run_target.py TARGET LOOP CAPTURE OPTIONS RESULT
   LOOP     asyncio, uvloop or eager
   CAPTURE  settled: profiles while every task is suspended · whole: the whole run · own: the target does it
+  OPTIONS  of capture(), as JSON
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ class Conductor:
 
     def attend(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        loop.set_exception_handler(self._fail)
         loop.call_soon(self._poll)
+
+    def _fail(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        loop.default_exception_handler(context)
+        sys.stderr.flush()
+        os._exit(4)
 
     def _poll(self) -> None:
         support.restore_names()
@@ -96,9 +103,9 @@ def write(result: str) -> None:
 
 
 if __name__ == "__main__":
-    name, kind, capture, result = sys.argv[1:]
+    name, kind, capture, options, result = sys.argv[1:]
     module = importlib.import_module(f"targets.{name}")
-    support.CAPTURE_OPTIONS.update(getattr(module, "CAPTURE_OPTIONS", {}))
+    support.CAPTURE_OPTIONS.update(json.loads(options))
     made = loop_factory(kind, Conductor(module, result) if capture == "settled" else None)
     if capture == "whole":
         with support.phase():

@@ -9,16 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MAX_THREAD_ID (1u << 22) /* the kernel's own limit */
 #define STAT_BYTES 256 /* id, name of at most 64 bytes and state come first */
 
 uint32_t os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
 
 bool os_thread_cpu_ns(uint32_t thread_id, uint64_t *ns) {
     /* The kernel's form of a CPU clock: the complement of the id, then "of one thread" (4) and "scheduler time" (2). The kernel
-       refuses ids of other processes. Id 0 would mean the caller. */
+       refuses ids of other processes. Id 0 would mean the caller, an id beyond the limit some other clock. */
     clockid_t clock = (clockid_t)(~thread_id << 3 | 6);
     struct timespec time;
-    if (thread_id == 0 || clock_gettime(clock, &time) != 0) return false;
+    if (thread_id == 0 || thread_id > MAX_THREAD_ID || clock_gettime(clock, &time) != 0) return false;
     *ns = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     return true;
 }

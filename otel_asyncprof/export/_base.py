@@ -15,6 +15,9 @@ class ProfileExportResult(enum.Enum):
 class ProfileExporter(ABC):
     """Takes serialised ExportProfilesServiceRequest messages; export() is called by one thread at a time."""
 
+    last_error: str = ""
+    """What went wrong last, for people to read; empty when the last export went well. It holds no secret."""
+
     @abstractmethod
     def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
         """Delivers the requests; may block for as long as the exporter's timeout allows."""

@@ -41,10 +41,22 @@ class Answer:
     rejected_profiles: int = 0
 
 
+def rejected_profiles(response: bytes) -> int:
+    """What an accepting answer says was not taken after all."""
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceResponse
+
+    try:
+        return ExportProfilesServiceResponse.FromString(response).partial_success.rejected_profiles
+    except DecodeError:
+        return 0  # an answer that is no protobuf, of a receiver that took the request
+
+
 class OtlpExporter(ProfileExporter):
     """Delivers requests one after the other; all of one export() share one timeout."""
 
     def __init__(self, settings: OtlpSettings) -> None:
+        rejected_profiles(b"")  # imports now what the first answer needs: that may come at exit
         self._settings = settings
         self._finishing = threading.Event()
         self._closed = False

@@ -35,7 +35,7 @@ class PeriodicExport:
         self._last_succeeded = True
         self._stopping = False
         self._ended = False
-        self._reported_error: str | None = None
+        self.last_error = ""  # the type of what the exporter raised last
         self.exported_intervals = 0
         self.failed_intervals = 0
         self._thread = threading.Thread(target=self._run, name="otel-asyncprof-export", daemon=True)
@@ -87,7 +87,7 @@ class PeriodicExport:
                 self._changed.notify_all()
 
     def _wait(self, deadline: float) -> None:
-        """Until the deadline, a flush or the end; meanwhile settles what could not be at the start, ever more rarely."""
+        """Until the deadline, a flush or the end; meanwhile settles what is left of the start, ever more rarely."""
         pause = FIRST_SETTLE_PAUSE
         while (remaining := deadline - time.monotonic()) > 0:
             try:
@@ -110,15 +110,13 @@ class PeriodicExport:
             succeeded = self._exporter.export(requests) is ProfileExportResult.SUCCESS
         except Exception as error:  # an exporter may be anybody's code; the thread must live on
             # The text of a foreign error may hold a header or a URL: its type has to do.
-            if type(error).__name__ != self._reported_error:
-                self._reported_error = type(error).__name__
-                _logger.warning(
-                    "profiles of one interval are lost: %s raised %s", self._exporter_name(), self._reported_error
-                )
+            kind, known = type(error).__name__, self.last_error
+            self.last_error = kind
+            if kind != known:
+                _logger.warning("profiles of one interval are lost: %s raised %s", type(self._exporter).__name__, kind)
             succeeded = False
+        if succeeded:
+            self.last_error = ""
         self.exported_intervals += succeeded
         self.failed_intervals += not succeeded
         return succeeded
-
-    def _exporter_name(self) -> str:
-        return type(self._exporter).__name__

@@ -13,6 +13,7 @@ from ._otlp_settings import OtlpSettings
 
 if TYPE_CHECKING:
     from opentelemetry.exporter.http.transport._requests import RequestsHTTPTransport
+    from requests import Session
 
 _CREDENTIAL_PROVIDERS = "opentelemetry_otlp_credential_provider"
 
@@ -74,10 +75,23 @@ def http_transport(settings: OtlpSettings) -> HttpTransport:
         certificate = (settings.client_certificate, settings.client_key)
     session = credential_provider("HTTP")
     try:
+        if session is None and settings.certificate is not None:
+            session = _session_that_trusts(settings.certificate)
         transport = RequestsHTTPTransport(verify=settings.certificate or True, cert=certificate, session=session)
     except (ImportError, TypeError) as error:
         raise ExporterUnavailable(_missing("opentelemetry-exporter-otlp-proto-http", error)) from error
     return HttpTransport(transport)
+
+
+def _session_that_trusts(certificate: str) -> "Session":
+    """A session that keeps to its certificate file: requests prefers REQUESTS_CA_BUNDLE to what a session says."""
+    from requests import Session
+
+    class CertificateSession(Session):
+        def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+            return super().merge_environment_settings(url, proxies, stream, verify or certificate, cert)
+
+    return CertificateSession()
 
 
 def credential_provider(transport: str) -> Any:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from .._version import __version__
 from ..errors import ExporterUnavailable
-from ._otlp import PROFILES_DEVELOPMENT_VERSION, VERSION_HEADER, Answer, OtlpExporter, Verdict
+from ._otlp import PROFILES_DEVELOPMENT_VERSION, VERSION_HEADER, Answer, OtlpExporter, Verdict, rejected_profiles
 from ._otlp_settings import OtlpSettings
 from ._sdk_transport import credential_provider
 
@@ -75,7 +75,7 @@ class OTLPProfileExporter(OtlpExporter):
             response = call(request, timeout=timeout, metadata=self._metadata)
         except grpc.RpcError as error:
             return _answer(error)
-        return Answer(Verdict.ACCEPTED, rejected_profiles=_rejected_profiles(response))
+        return Answer(Verdict.ACCEPTED, rejected_profiles=rejected_profiles(response))
 
     def shutdown(self, timeout_millis: float = 30_000) -> None:
         super().shutdown(timeout_millis)
@@ -172,13 +172,3 @@ def _retry_delay(error: "grpc.RpcError") -> float | None:
     except DecodeError:
         return None
     return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9) if found else None
-
-
-def _rejected_profiles(response: bytes) -> int:
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceResponse
-
-    try:
-        return ExportProfilesServiceResponse.FromString(response).partial_success.rejected_profiles
-    except DecodeError:
-        return 0

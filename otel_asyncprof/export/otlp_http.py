@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from .._version import __version__
-from ._otlp import PROFILES_DEVELOPMENT_VERSION, VERSION_HEADER, Answer, OtlpExporter, Verdict
+from ._otlp import PROFILES_DEVELOPMENT_VERSION, VERSION_HEADER, Answer, OtlpExporter, Verdict, rejected_profiles
 from ._otlp_settings import OtlpSettings
-from ._sdk_transport import HttpReply, http_transport
+from ._sdk_transport import http_transport
 
 _RETRYABLE = {429, 502, 503, 504}
 _NOT_UNDERSTOOD = {400, 404}
@@ -50,7 +50,7 @@ class OTLPProfileExporter(OtlpExporter):
         if reply.error is not None:
             return Answer(Verdict.RETRY if _may_pass(reply.error) else Verdict.REFUSED, describe_error(reply.error))
         if 200 <= reply.status < 300:
-            return Answer(Verdict.ACCEPTED, rejected_profiles=_rejected_profiles(reply))
+            return Answer(Verdict.ACCEPTED, rejected_profiles=rejected_profiles(reply.body))
         text = _status_text(reply.status)
         if reply.status in _RETRYABLE:
             return Answer(Verdict.RETRY, text, retry_after=_retry_after(reply.headers))
@@ -83,16 +83,6 @@ class OTLPProfileExporter(OtlpExporter):
                 return zlib.compress(request)
             case _:
                 return request
-
-
-def _rejected_profiles(reply: HttpReply) -> int:
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceResponse
-
-    try:
-        return ExportProfilesServiceResponse.FromString(reply.body).partial_success.rejected_profiles
-    except DecodeError:
-        return 0  # an answer that is no protobuf, of a receiver that took the request
 
 
 def _status_text(status: int) -> str:

@@ -27,7 +27,7 @@
         }                                                                                      \
     } while (0)
 
-enum { CHILD_SECONDS = 20 };
+enum { CHILD_SECONDS = 30 };
 
 /* The exit status of a child that runs body, or minus the signal that killed it (minus SIGALRM: it hung). */
 static inline int outcome(void (*body)(void)) {

@@ -1,10 +1,9 @@
 """Jobs in a pool of one thread, by to_thread and by run_in_executor, while their tasks wait."""
 
 import asyncio
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from targets.support import SNAPSHOTS, burn, name_me, phase, snapshot
+from targets.support import SNAPSHOTS, burn, phase, snapshot
 
 
 def job() -> None:
@@ -15,17 +14,11 @@ def other_job() -> None:
     burn(0.2)
 
 
-def waiting_job(done: threading.Event) -> None:
-    done.wait()
-
-
 async def in_thread() -> None:
-    name_me("to_thread")
     await asyncio.to_thread(job)
 
 
 async def in_executor() -> None:
-    name_me("run_in_executor")
     await asyncio.get_running_loop().run_in_executor(None, other_job)
 
 
@@ -34,7 +27,7 @@ async def main() -> None:
     asyncio.get_running_loop().set_default_executor(pool)
     await asyncio.to_thread(int)
     with phase():
-        await asyncio.create_task(in_thread())
-        await asyncio.create_task(in_executor())
+        await asyncio.create_task(in_thread(), name="to_thread")
+        await asyncio.create_task(in_executor(), name="run_in_executor")
         await asyncio.sleep(0.2)
         SNAPSHOTS.append(snapshot())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import inspect
 import os
@@ -156,5 +157,34 @@ class phase:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
         self._capture.__exit__(kind, error, trace)
-        captures = REPORT.setdefault("captures", [])
-        captures.append({"samples": self._profile.samples, "stats": dict(self._profile.stats), "cpu": cpu, "wall": wall})
+        keep(self._profile, cpu, wall)
+
+
+def keep(profile: Any, cpu: float = 0, wall: float = 0) -> None:
+    """Adds a finished profile to the result, and what the process used meanwhile."""
+    stats = dataclasses.asdict(profile.stats)
+    REPORT.setdefault("captures", []).append({"samples": profile.samples, "stats": stats, "cpu": cpu, "wall": wall})
+
+
+def tracer() -> Any:
+    """A tracer of the global provider, made when first asked for."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        trace.set_tracer_provider(TracerProvider())
+    return trace.get_tracer("targets")
+
+
+def expect_span(function: str) -> None:
+    """Reports what the work in this function must be linked to: the span that is current here, while it is recorded."""
+    from opentelemetry import trace
+
+    span = trace.get_current_span()
+    REPORT.setdefault("spans", {})[function] = span.get_span_context().span_id if span.is_recording() else 0
+
+
+def named(function: Any, name: str) -> Any:
+    """A copy of a function under another name."""
+    code = function.__code__.replace(co_name=name, co_qualname=name)
+    return type(function)(code, function.__globals__, name, function.__defaults__, function.__closure__)

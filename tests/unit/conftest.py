@@ -86,9 +86,7 @@ def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNative]:
     monkeypatch.setattr(_profiler, "_native", fake, raising=False)
     monkeypatch.setattr(_profiler, "_anchors", anchors, raising=False)
     monkeypatch.setattr(_profiler, "_runtime_context", context, raising=False)
-    monkeypatch.setattr(
-        _profiler, "span_processor", SimpleNamespace(ensure_registered=fake.register), raising=False
-    )
+    monkeypatch.setattr(_profiler, "span_processor", SimpleNamespace(ensure_registered=fake.register), raising=False)
     monkeypatch.setattr(_profiler, "_self_check", SimpleNamespace(run=fake.run_self_check), raising=False)
     monkeypatch.setattr(_profiler, "_import_error", None)
     yield fake
@@ -161,6 +159,8 @@ class Receiver:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        # A client that goes away is part of some tests.
+        self.server.handle_error = lambda request, client: None  # type: ignore[method-assign]
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -138,7 +138,7 @@ def test_either_switch_turns_the_profiler_off(variables, enabled):
 def test_a_bad_argument_in_code_raises(options):
     """Code can be corrected; it is not guessed at."""
     (name,) = options
-    with pytest.raises(ConfigurationError, match=f"^{name}="):
+    with pytest.raises(ConfigurationError, match=rf"^{name}="):
         ProfilerConfig(**options)
 
 

@@ -52,7 +52,7 @@ def check(code: CodeType) -> int:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_every_instruction_of_the_standard_library_has_the_line_that_cpython_gives_it(group: int) -> None:
-    """Several hundred modules, every code object in them, every instruction: co_positions() and co_lines() agree with us."""
+    """Hundreds of modules, every code object in them: co_positions() and co_lines() agree with us."""
     files = standard_library_files()[group::GROUPS]
     instructions = 0
     for path in files:

@@ -168,9 +168,7 @@ def test_a_closed_port_costs_the_timeout_and_one_line(warnings_logged):
     before = time.monotonic()
     assert exporter.export([b""]) is FAILURE
     assert time.monotonic() - before < 2
-    assert warnings_logged() == [
-        "a profile could not be sent to http://127.0.0.1:1 and is dropped: gRPC UNAVAILABLE"
-    ]
+    assert warnings_logged() == ["a profile could not be sent to http://127.0.0.1:1 and is dropped: gRPC UNAVAILABLE"]
     exporter.shutdown()
 
 
@@ -200,7 +198,9 @@ def test_no_secret_is_ever_told(service, code, caplog, capfd):
     exporter = otlp_grpc.OTLPProfileExporter(
         f"http://user:sesame@{service.target}", headers={"authorization": "sesame"}, timeout=0.8
     )
-    exporter.export([ExportProfilesServiceRequest(resource_profiles=[ResourceProfiles(schema_url="sesame")]).SerializeToString()])
+    exporter.export(
+        [ExportProfilesServiceRequest(resource_profiles=[ResourceProfiles(schema_url="sesame")]).SerializeToString()]
+    )
     exporter.shutdown()
     told = caplog.text + repr(exporter) + exporter.last_error + "".join(capfd.readouterr())
     assert len(service.received) == 1
@@ -228,5 +228,5 @@ def test_a_child_of_a_fork_makes_its_own_channel(service, exporter):
 
 def test_a_certificate_that_cannot_be_read_is_told_when_the_exporter_is_made():
     """Not at the first export."""
-    with pytest.raises(ExporterUnavailable, match="^/no/such/file cannot be read: No such file"):
+    with pytest.raises(ExporterUnavailable, match=r"^/no/such/file cannot be read: No such file"):
         otlp_grpc.OTLPProfileExporter("https://localhost:1", certificate_file="/no/such/file")

@@ -122,7 +122,9 @@ def test_a_receiver_that_knows_no_profiles_is_left_alone_for_five_minutes(
     assert [got.body for got in receiver.received] == [b"1"]
     assert exporter.dropped_requests == 3
     (line,) = warnings_logged()
-    assert line.startswith(f"{receiver.url}/v1development/profiles does not take OTLP profiles of development version 1")
+    assert line.startswith(
+        f"{receiver.url}/v1development/profiles does not take OTLP profiles of development version 1"
+    )
     assert f"HTTP {status}" in line
     assert "asked again in 5 minutes" in line
 
@@ -219,7 +221,7 @@ def test_an_error_in_the_transport_is_told_by_its_type(exporter, monkeypatch, wa
 
 def test_a_missing_certificate_file_is_told_when_the_exporter_is_made(receiver):
     """Not at the first export."""
-    with pytest.raises(ExporterUnavailable, match="^/no/such/file cannot be read$"):
+    with pytest.raises(ExporterUnavailable, match=r"^/no/such/file cannot be read$"):
         otlp_http.OTLPProfileExporter(receiver.url, certificate_file="/no/such/file")
 
 

@@ -37,7 +37,7 @@ def test_a_bad_endpoint_gives_one_line_and_the_default(url, warnings_logged):
 
 def test_a_bad_endpoint_in_code_raises():
     """As every bad argument does."""
-    with pytest.raises(ConfigurationError, match="^endpoint="):
+    with pytest.raises(ConfigurationError, match=r"^endpoint="):
         OtlpSettings.resolve("http/protobuf", endpoint="nowhere")
 
 

@@ -1,0 +1,46 @@
+"""A driver in the style of asyncpg: a pool of one connection, a protocol that resolves futures, a poller without span."""
+
+import asyncio
+
+from targets.support import expect_span, name_me, phase, tracer
+
+
+class Connection:
+    async def fetch(self, statement: str) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(0.2, answer.set_result, statement)
+        return await answer
+
+
+class Pool:
+    def __init__(self) -> None:
+        self.free = asyncio.Queue[Connection]()
+        self.free.put_nowait(Connection())
+
+    async def acquire(self) -> Connection:
+        return await self.free.get()
+
+
+async def query(pool: Pool) -> str:
+    connection = await pool.acquire()
+    answer = await connection.fetch("SELECT 1")
+    pool.free.put_nowait(connection)
+    return answer
+
+
+async def request(pool: Pool, number: int) -> None:
+    name_me(f"request {number}")
+    with tracer().start_as_current_span(f"request {number}"):
+        expect_span(f"request {number}")
+        await query(pool)
+
+
+async def poller() -> None:
+    name_me("poller")
+    await asyncio.sleep(0.6)
+
+
+async def main() -> None:
+    pool = Pool()
+    with phase():
+        await asyncio.gather(poller(), *(request(pool, number) for number in range(3)))

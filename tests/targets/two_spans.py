@@ -1,0 +1,36 @@
+"""Siblings of a gather with a span each below a common one, and one without any span of its own."""
+
+import asyncio
+
+from targets.support import expect_span, tracer
+
+
+async def foo() -> None:
+    with tracer().start_as_current_span("foo"):
+        expect_span("foo")
+        await asyncio.sleep(60)
+
+
+async def bar() -> None:
+    with tracer().start_as_current_span("bar"):
+        expect_span("bar")
+        await asyncio.sleep(60)
+
+
+async def inherits() -> None:
+    expect_span("inherits")
+    await asyncio.sleep(60)
+
+
+async def root() -> None:
+    with tracer().start_as_current_span("root"):
+        expect_span("root")
+        await asyncio.gather(foo(), bar(), inherits())
+
+
+async def outside() -> None:
+    await asyncio.sleep(60)
+
+
+async def main() -> None:
+    await asyncio.gather(root(), outside())
