@@ -27,14 +27,6 @@ class Sample:
     timestamps: tuple[int, ...]
 
     @property
-    def threads_burning(self) -> Stacks:
-        """Every thread seen inside burn() without a task, with its full stacks."""
-        return stacks_by_thread(self.select(lambda sample: sample.leaf == "burn" and sample.task_name == ""))
-
-    def threads_waiting(self) -> Stacks:
-        """Every thread off CPU without a task, with its full stacks."""
-        return stacks_by_thread(self.select(lambda sample: sample.state == "waiting" and sample.task_name == ""))
-
     def names(self) -> tuple[str, ...]:
         return tuple(frame[0] for frame in self.frames)
 
@@ -48,8 +40,13 @@ def render(frames: Iterable[Frame]) -> str:
     return " > ".join(f"{function} ({file}:{line} of {first})" for function, file, line, first in frames)
 
 
+def is_bookkeeping(function: str) -> bool:
+    """Whether a frame is the targets' own looking at Python and starting of the profiler: no part of any behaviour."""
+    return function.startswith(("phase.", "Conductor.")) or function == "_remember_running"
+
+
 def decode(sample: dict[str, Any]) -> Sample:
-    frames = tuple(map(tuple, sample["frames"]))
+    frames = tuple((f["function"], f["file"], f["line"], f["first_line"]) for f in sample["frames"])
     return Sample(
         frames=frames,
         task_name=sample["task_name"] or "",
@@ -75,8 +72,7 @@ class Run:
         self.cpu: float = captured["cpu"]
         self.wall: float = captured["wall"]
         self.all_samples = [decode(sample) for sample in captured["samples"]]
-        # Starting and stopping the profiler inside the program is not part of any behaviour.
-        self.samples = [s for s in self.all_samples if not any(name.startswith("phase.") for name in s.names)]
+        self.samples = [sample for sample in self.all_samples if not any(map(is_bookkeeping, sample.names))]
 
     # what was sampled
 
@@ -134,11 +130,11 @@ class Run:
         """The same for tasks inside burn(): the last task's frames are those Python had on its stack."""
         return self._expect(texts, thread, running=True)
 
-    def python_burning(self) -> Stacks:
-        """Every stack that Python had inside burn(), of tasks that nobody awaits."""
+    def python_burning(self, above: str = "") -> Stacks:
+        """Every stack that Python had inside burn(), in tasks that stand on the given ones."""
         return self._expect(
             (
-                f"{task}: {' > '.join(frame[0] for frame in frames)}"
+                f"{above}{task}: {' > '.join(frame[0] for frame in frames)}"
                 for shot in self.snapshots
                 for task, frames in shot.get("running", {}).items()
             ),

@@ -38,7 +38,13 @@ class Conductor:
 
     def attend(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        loop.set_exception_handler(self._fail)
         loop.call_soon(self._poll)
+
+    def _fail(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        loop.default_exception_handler(context)
+        sys.stderr.flush()
+        os._exit(4)
 
     def _poll(self) -> None:
         support.restore_names()

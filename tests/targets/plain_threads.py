@@ -32,7 +32,11 @@ def on_sleep() -> None:
 def watch(main_thread: int) -> None:
     """Keeps what the main thread does while its loop is idle."""
     time.sleep(0.1)
-    REPORT["idle loop"] = sync_stack(sys._current_frames()[main_thread])
+    stack = sync_stack(sys._current_frames()[main_thread])
+    while any(function.startswith("Conductor.") for function, *_ in stack):
+        time.sleep(0.01)
+        stack = sync_stack(sys._current_frames()[main_thread])
+    REPORT["idle loop"] = stack
 
 
 async def main() -> None:
