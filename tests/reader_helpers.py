@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sys
 import types
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from otel_asyncprof import _anchors, _native
 from otel_asyncprof._probe import ProbeLoop
 
 Frame = tuple[str, str, int]
+Tasks = dict[str, asyncio.Task[Any]]
 GENERATORS = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 WRAPPERS = {
     "async_generator_asend",
@@ -127,3 +128,38 @@ def await_chain(outermost: Any) -> list[Frame]:
 def in_wrapper(held: object) -> bool:
     """Whether an object is one of the C awaitables."""
     return type(held).__name__ in WRAPPERS
+
+
+async def forever() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def named(name: str) -> None:
+    """Waits in whatever task it was given to, under this name."""
+    await asyncio.sleep(0)  # 3.13.0 names an eager task after its first step
+    task = asyncio.current_task()
+    assert task
+    task.set_name(name)
+    await forever()
+
+
+def start(name: str, coroutine: Coroutine[Any, Any, Any] | None = None) -> asyncio.Task[Any]:
+    """A task of that name."""
+    return asyncio.create_task(coroutine or forever(), name=name)
+
+
+async def wait_on(awaitable: Awaitable[Any]) -> None:
+    """An awaiting task's coroutine."""
+    await awaitable
+
+
+def awaiters(tasks: Tasks, name: str) -> list[str]:
+    """The names of the tasks that await one, sorted; each is a live task."""
+    by_address = {id(task): of for of, task in tasks.items()}
+    return sorted(by_address[address] for address in _native.read_task(id(tasks[name]))["awaiters"])
+
+
+def read_all(main: Coroutine[Any, Any, Any], **options: Any) -> dict[str, list[str]]:
+    """Task -> its awaiters, of a whole program."""
+    with standing(main, **options) as tasks:
+        return {name: awaiters(tasks, name) for name in tasks}
