@@ -16,7 +16,6 @@
 #define MAX_LINE_TABLE_BYTES (1u << 20)
 #define MAX_CODE_UNITS (1u << 26)
 #define ARENA_BYTES (64u << 20)
-#define CODE_HEAD 208         /* covers every field of layout.code_… */
 #define INSTRUCTION_BYTES 2
 
 /* What must be unchanged for an address to hold the same code object: CPython frees and reuses them. version never repeats
@@ -103,7 +102,7 @@ static uint32_t classify(const struct code_table *table, const char *file, size_
 }
 
 static bool read_identity(const struct raw_frame *raw, struct code_identity *identity, int64_t *instruction) {
-    uint8_t head[CODE_HEAD];
+    uint8_t head[MAX_CODE_HEAD_BYTES];
     uint64_t type;
     if (!safe_copy(head, raw->code, layout.code_instructions)) return drop_count(DROP_unreadable_memory), false;
     memcpy(&type, head + OBJECT_TYPE, 8);
