@@ -1,0 +1,118 @@
+"""Runs programs in their own process under opentelemetry-instrument; environment variables alone set them up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from integration.collectors import Collector
+
+PROGRAMS = Path(__file__).parent / "programs"
+TIMEOUT_SECONDS = 30.0
+INSTRUMENT = str(Path(sysconfig.get_path("scripts")) / "opentelemetry-instrument")
+# Importing the others takes longer than the programs run.
+OTHERS = sorted({each.name for each in entry_points(group="opentelemetry_instrumentor")} - {"asyncprof"})
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended."""
+
+    pid: int
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float  # from the end of its main program, as far as that was told; else from its start
+
+    @property
+    def lines(self) -> list[str]:
+        """What was written to the standard error."""
+        return self.stderr.splitlines()
+
+
+def environment(collector: Collector | None = None, **variables: str) -> dict[str, str]:
+    """This environment with no other OTEL_ variables than these; traces and profiles go to the collector."""
+    chosen = {
+        "OTEL_METRICS_EXPORTER": "none",
+        "OTEL_LOGS_EXPORTER": "none",
+        "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": ",".join(OTHERS),
+        "OTEL_ASYNCPROF_INTERVAL": "3600",
+    }
+    if collector is None:
+        chosen["OTEL_TRACES_EXPORTER"] = "none"
+    else:
+        chosen |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": collector.protocol}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    return inherited | chosen | variables
+
+
+class Application:
+    """A running program with pipes; leaving the block without a result kills it."""
+
+    def __init__(
+        self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True, cwd: Path | None = None
+    ) -> None:
+        prefix = [INSTRUMENT] if instrumented else []
+        self._process = subprocess.Popen(
+            [*prefix, sys.executable, str(PROGRAMS / program), *arguments],
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._told_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()
+
+    def end(self) -> Ended:
+        """Ends its input, which most programs wait for, and waits for its own end."""
+        self._told_at = time.monotonic()
+        stdout, stderr = self._process.communicate(timeout=TIMEOUT_SECONDS)
+        seconds = time.monotonic() - self._told_at
+        return Ended(self._process.pid, self._process.returncode, stdout, stderr, seconds)
+
+    def read_line(self) -> str:
+        """The next line that it prints."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().rstrip("\n")
+
+
+def run(program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True) -> Ended:
+    """Runs a program to its end."""
+    with Application(program, *arguments, env=env, instrumented=instrumented) as application:
+        return application.end()
+
+
+def plugin(folder: Path, code: str) -> str:
+    """A PYTHONPATH with code that opentelemetry-instrument runs in the application, before any instrumentation."""
+    (folder / "planted_plugin.py").write_text(f"def prepare():\n{_indented(code)}\n", encoding="utf-8")
+    metadata = folder / "planted_plugin-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-plugin\nVersion: 1\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(
+        "[opentelemetry_pre_instrument]\nplanted = planted_plugin:prepare\n", encoding="utf-8"
+    )
+    return str(folder)
+
+
+def _indented(code: str) -> str:
+    return "\n".join(f"    {line}" for line in code.strip().splitlines())
