@@ -6,7 +6,6 @@ import logging
 import os
 import platform
 import sys
-import sysconfig
 import threading
 import weakref
 from contextlib import ExitStack
@@ -315,10 +314,11 @@ def unsupported_reason() -> str | None:
     if sys.version_info[:2] not in SUPPORTED_VERSIONS:
         known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
         return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "the free-threaded build of CPython is not supported; use the default build"
     if sys.platform != "linux" or sys.maxsize < 1 << 32:
         return f"it works on 64-bit Linux only, this is {sys.platform} {platform.machine()}; {_SWITCH_OFF}"
+    # Not from sysconfig: its data are missing in minimal installations and bundled applications.
+    if "t" in sys.abiflags:
+        return "the free-threaded build of CPython is not supported; use the default build"
     return None
 
 

@@ -161,7 +161,7 @@ def test_a_system_without_another_thread_is_a_refusal(native, monkeypatch, warni
 REFUSALS = [
     ("sys.implementation", "PyPy", "it works on CPython only, this is PyPy; OTEL_ASYNCPROF_ENABLED=false .+"),
     ("version", (3, 10), r"CPython [\d.]+ is not supported; .+"),
-    ("free-threaded", 1, "the free-threaded build of CPython is not supported; use the default build"),
+    ("free-threaded", "td", "the free-threaded build of CPython is not supported; use the default build"),
     ("platform", "darwin", "it works on 64-bit Linux only, this is darwin .+; OTEL_ASYNCPROF_ENABLED=false .+"),
 ]
 
@@ -179,7 +179,7 @@ def test_an_unsupported_interpreter_is_a_refusal(native, monkeypatch, what, valu
         )
         reason = r"CPython [\d.]+ is not supported; use one that is \(3\.\d+, 3\.\d+\)"
     elif what == "free-threaded":
-        monkeypatch.setattr(_profiler.sysconfig, "get_config_var", lambda name: value)
+        monkeypatch.setattr(_profiler.sys, "abiflags", value)
     else:
         monkeypatch.setattr(_profiler.sys, "platform", value)
     with pytest.raises(ProfilerUnavailable, match=rf"^{reason}$"):
