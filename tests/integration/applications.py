@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,6 +20,7 @@ from integration.collectors import Collector
 
 PROGRAMS = Path(__file__).parent / "programs"
 TIMEOUT_SECONDS = 30.0
+MAX_CONCURRENT = 3
 INSTRUMENT = str(Path(sysconfig.get_path("scripts")) / "opentelemetry-instrument")
 # Importing the others takes longer than the programs run.
 OTHERS = sorted({each.name for each in entry_points(group="opentelemetry_instrumentor")} - {"asyncprof"})
@@ -48,7 +51,7 @@ def environment(collector: Collector | None = None, **variables: str) -> dict[st
         "OTEL_ASYNCPROF_INTERVAL": "3600",
     }
     if collector is None:
-        chosen["OTEL_TRACES_EXPORTER"] = "none"
+        chosen |= {"OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
     else:
         chosen |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": collector.protocol}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
@@ -59,13 +62,13 @@ class Application:
     """A running program with pipes; leaving the block without a result kills it."""
 
     def __init__(
-        self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True, cwd: Path | None = None
+        self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True
     ) -> None:
         prefix = [INSTRUMENT] if instrumented else []
         self._process = subprocess.Popen(
             [*prefix, sys.executable, str(PROGRAMS / program), *arguments],
             env=dict(env),
-            cwd=cwd,
+            cwd=PROGRAMS,  # which opentelemetry-instrument puts before PYTHONPATH
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -102,6 +105,12 @@ def run(program: str, *arguments: str, env: Mapping[str, str], instrumented: boo
         return application.end()
 
 
+def run_all(*jobs: Callable[[], Ended]) -> list[Ended]:
+    """Runs several programs at a time: most of it is the wait for a processor."""
+    with ThreadPoolExecutor(MAX_CONCURRENT) as pool:
+        return [future.result() for future in [pool.submit(job) for job in jobs]]
+
+
 def plugin(folder: Path, code: str) -> str:
     """A PYTHONPATH with code that opentelemetry-instrument runs in the application, before any instrumentation."""
     (folder / "planted_plugin.py").write_text(f"def prepare():\n{_indented(code)}\n", encoding="utf-8")
@@ -115,4 +124,4 @@ def plugin(folder: Path, code: str) -> str:
 
 
 def _indented(code: str) -> str:
-    return "\n".join(f"    {line}" for line in code.strip().splitlines())
+    return textwrap.indent(textwrap.dedent(code).strip(), "    ")
