@@ -28,5 +28,5 @@ async def main() -> None:
 
 
 asyncio.run(main())
-print("done")
+print("done", flush=True)
 sys.exit(3)
