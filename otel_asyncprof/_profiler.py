@@ -327,7 +327,9 @@ def _check_interpreter(anchors: dict[str, int]) -> int:
     failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
     version = platform.python_version()
     if "threads" in failed:
-        raise ProfilerUnavailable(f"the memory of CPython {version} is not laid out as expected: {failed['threads']}; {_REPORT}")
+        raise ProfilerUnavailable(
+            f"the memory of CPython {version} is not laid out as expected: {failed['threads']}; {_REPORT}"
+        )
     if failed:
         what = "; ".join(f"no {feature}: {reason}" for feature, reason in failed.items())
         _logger.warning("otel_asyncprof on CPython %s goes on with less: %s; %s", version, what, _REPORT)

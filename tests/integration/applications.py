@@ -62,9 +62,7 @@ def environment(collector: Collector | None = None, **variables: str) -> dict[st
 class Application:
     """A running program with pipes; leaving the block without a result kills it."""
 
-    def __init__(
-        self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True
-    ) -> None:
+    def __init__(self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True) -> None:
         prefix = [INSTRUMENT] if instrumented else []
         self._process = subprocess.Popen(
             [*prefix, sys.executable, str(PROGRAMS / program), *arguments],

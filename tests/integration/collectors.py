@@ -33,6 +33,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 
+REQUESTS = {"/v1/traces": ExportTraceServiceRequest, "/v1development/profiles": ExportProfilesServiceRequest}
 SILENCE_SECONDS = 30.0
 ACCEPT, UNKNOWN, MALFORMED, BUSY, PARTIAL, SILENT = "accept", "unknown", "malformed", "busy", "partial", "silent"
 RETRY_SECONDS = 1
@@ -134,7 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
     collector: HttpCollector
     protocol_version = "HTTP/1.1"
     timeout = SILENCE_SECONDS
-    messages = {"/v1/traces": ExportTraceServiceRequest, "/v1development/profiles": ExportProfilesServiceRequest}
 
     def do_POST(self) -> None:
         """Decodes, keeps and answers one request."""
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         assert self.headers["content-type"] == "application/x-protobuf"
-        message = self.messages[self.path].FromString(body)
+        message = REQUESTS[self.path].FromString(body)
         headers = {name.lower(): value for name, value in self.headers.items()}
         match self.collector._take(Arrival(message, headers)):
             case "unknown":
@@ -192,9 +192,7 @@ class _Traces(TraceServiceServicer):
     def __init__(self, collector: GrpcCollector) -> None:
         self._collector = collector
 
-    def Export(
-        self, request: ExportTraceServiceRequest, context: grpc.ServicerContext
-    ) -> ExportTraceServiceResponse:
+    def Export(self, request: ExportTraceServiceRequest, context: grpc.ServicerContext) -> ExportTraceServiceResponse:
         self._collector._take(_arrival(request, context))
         return ExportTraceServiceResponse()
 

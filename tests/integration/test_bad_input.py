@@ -55,7 +55,8 @@ REFUSALS = {
     ),
     "an extension that was not built": Refusal(
         "import sys; sys.modules['otel_asyncprof._native'] = None",
-        r"its extension cannot be loaded \(.*_native.*\); install otel-asyncprof anew, with the pip of this interpreter",
+        r"its extension cannot be loaded \(.*_native.*\); "
+        r"install otel-asyncprof anew, with the pip of this interpreter",
     ),
     "threads that read wrong": Refusal(
         "import otel_asyncprof._native as native; native.read_thread = lambda: []",

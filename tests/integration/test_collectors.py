@@ -1,4 +1,4 @@
-"""Collectors that are down, slow or know no profiles: the application ends in time, with one line and no secret told."""
+"""Collectors that are down, slow or know no profiles: the application ends in time; one line, and no secret told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import functools
 import socket
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from conformance import check_request
@@ -127,9 +126,7 @@ def test_no_secret_is_told(outcomes: dict[tuple[str, str], Outcome], case: tuple
     assert SECRET not in outcomes[case].ended.stderr
 
 
-def test_at_the_end_nothing_is_sent_twice(
-    outcomes: dict[tuple[str, str], Outcome], case: tuple[str, str]
-) -> None:
+def test_at_the_end_nothing_is_sent_twice(outcomes: dict[tuple[str, str], Outcome], case: tuple[str, str]) -> None:
     """Whatever the answer was; what was sent keeps the rules and carries the headers."""
     collector = outcomes[case].collector
     if collector is None:

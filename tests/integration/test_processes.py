@@ -99,7 +99,9 @@ def test_each_process_has_the_resource_of_its_spans(forked: Forked) -> None:
     of_traces: dict[int | str, set[bytes]] = {}
     for request in forked.collector.traces:
         resource = request.resource_spans[0].resource
-        of_traces.setdefault(attribute(resource, "process.pid"), set()).add(resource.SerializeToString(deterministic=True))
+        of_traces.setdefault(attribute(resource, "process.pid"), set()).add(
+            resource.SerializeToString(deterministic=True)
+        )
     assert of_profiles == of_traces
     instances = {
         attribute(requests[0].resource_profiles[0].resource, "service.instance.id")
