@@ -130,11 +130,11 @@ class Run:
         """The same for tasks inside burn(): the last task's frames are those Python had on its stack."""
         return self._expect(texts, thread, running=True)
 
-    def python_burning(self) -> Stacks:
-        """Every stack that Python had inside burn(), of tasks that nobody awaits."""
+    def python_burning(self, above: str = "") -> Stacks:
+        """Every stack that Python had inside burn(), in tasks that stand on the given ones."""
         return self._expect(
             (
-                f"{task}: {' > '.join(frame[0] for frame in frames)}"
+                f"{above}{task}: {' > '.join(frame[0] for frame in frames)}"
                 for shot in self.snapshots
                 for task, frames in shot.get("running", {}).items()
             ),

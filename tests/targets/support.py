@@ -140,6 +140,7 @@ def _remember_running(frame: FrameType, lines_to_loop: int) -> None:
         own = [one for one in stack[len(entry_frames(stack)) :] if not is_machinery(one)]
         running = {"running": {task.get_name(): own}}
     SNAPSHOTS.append(snapshot() | running)
+    gc.collect()  # or a collection that is due now would run, and be seen, before the work
 
 
 class phase:
