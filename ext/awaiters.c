@@ -5,10 +5,8 @@
      shield
      wait_for (3.11)   functools.partial -> argument that is such a future
      as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
-     TaskGroup         bound method -> group -> parent task */
+     TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future */
 #include "awaiters.h"
-
-#include <stdbool.h>
 
 #include "cpython/layout.h"
 #include "drop.h"
@@ -22,17 +20,20 @@
 #define MAX_GETTERS 16
 
 struct search {
-    uint64_t *found;
+    struct awaiter *found;
     size_t n_found;
     struct { uint64_t address; unsigned hops; } futures[MAX_FUTURES];
     size_t n_futures;
     unsigned hops; /* of the future being looked through */
 };
 
-static void found_task(struct search *search, uint64_t task) {
-    for (size_t i = 0; i < search->n_found; i++)
-        if (search->found[i] == task) return;
-    if (search->n_found < MAX_AWAITERS) search->found[search->n_found++] = task;
+static void found_task(struct search *search, uint64_t task, bool waits) {
+    for (size_t i = 0; i < search->n_found; i++) {
+        if (search->found[i].task != task) continue;
+        search->found[i].waits |= waits;
+        return;
+    }
+    if (search->n_found < MAX_AWAITERS) search->found[search->n_found++] = (struct awaiter){task, waits};
 }
 
 static void found_future(struct search *search, uint64_t future) {
@@ -72,10 +73,10 @@ static void look_at_tuple(struct search *search, uint64_t tuple, bool of_cells) 
 }
 
 static void look_at_method(struct search *search, uint64_t self) {
-    uint64_t object, type;
-    if (read_attribute(self, anchors.name_parent_task, &object) && type_of(object, &type) &&
-        read_is_subtype(type, anchors.type_task))
-        found_task(search, object);
+    uint64_t object, type, waiter, completed;
+    if (read_attribute(self, anchors.name_parent_task, &object) && type_of(object, &type) && read_is_subtype(type, anchors.type_task))
+        found_task(search, object, safe_copy_word(&waiter, object + layout.task_waiter) && waiter &&
+                                       read_attribute(self, anchors.name_on_completed, &completed) && waiter == completed);
     else if (read_attribute(self, anchors.name_done, &object))
         look_at_held(search, object);
 }
@@ -86,7 +87,7 @@ static void look_at_callback(struct search *search, uint64_t callback) {
     if (type == anchors.type_builtin) {
         if (safe_copy_word(&word, callback + layout.builtin_definition) && word == anchors.task_wakeup &&
             safe_copy_word(&self, callback + layout.builtin_self) && self)
-            found_task(search, self);
+            found_task(search, self, true);
     } else if (type == anchors.type_function) {
         if (safe_copy_word(&word, callback + layout.function_closure)) look_at_tuple(search, word, true);
     } else if (type == anchors.type_method) {
@@ -106,7 +107,7 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
-size_t awaiters_find(const struct task *task, uint64_t awaiters[MAX_AWAITERS]) {
+size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]) {
     struct search search = {.found = awaiters};
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
@@ -122,9 +123,9 @@ size_t awaiters_find(const struct task *task, uint64_t awaiters[MAX_AWAITERS]) {
     return search.n_found;
 }
 
-int awaiters_future_pending(uint64_t future) {
+bool awaiters_future_pending(uint64_t future) {
     uint64_t type;
     uint32_t state;
-    if (!type_of(future, &type) || !read_is_subtype(type, anchors.type_future)) return 1;
+    if (!type_of(future, &type) || !read_is_subtype(type, anchors.type_future)) return true;
     return !safe_copy(&state, future + layout.future_state, sizeof state) || state == layout.future_pending;
 }

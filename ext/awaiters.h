@@ -2,6 +2,7 @@
 #ifndef OTEL_ASYNCPROF_AWAITERS_H
 #define OTEL_ASYNCPROF_AWAITERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,10 +10,15 @@
 
 #define MAX_AWAITERS 8
 
-/* Addresses of the tasks that wait for task, each once; returns how many. */
-size_t awaiters_find(const struct task *task, uint64_t awaiters[MAX_AWAITERS]);
+struct awaiter {
+    uint64_t task;
+    bool waits; /* false: it owns the group that the task is in, but is not at the group's end yet */
+};
+
+/* The tasks that wait for task, each once; returns how many. */
+size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]);
 
 /* Whether a future, task included, is still pending; an object that is no future counts as pending. */
-int awaiters_future_pending(uint64_t future);
+bool awaiters_future_pending(uint64_t future);
 
 #endif

@@ -102,14 +102,14 @@ static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 static PyObject *describe_task(struct workspace *space, const struct task *task) {
     char name[MAX_STRING_BYTES];
     size_t name_size = 0;
-    uint64_t awaiting[MAX_AWAITERS];
+    struct awaiter awaiting[MAX_AWAITERS];
     PyObject *frames = PyList_New(0), *awaiters = PyList_New(0);
     coroutine_walk(task->coroutine, space->chain);
     for (size_t i = 0; i < space->chain->count && frames; i++)
         if (!append_frame(space, &space->chain->frames[i], frames)) Py_CLEAR(frames);
     size_t n_awaiters = awaiters_find(task, awaiting);
     for (size_t i = 0; i < n_awaiters && awaiters; i++) {
-        PyObject *address = PyLong_FromUnsignedLongLong(awaiting[i]);
+        PyObject *address = PyLong_FromUnsignedLongLong(awaiting[i].task);
         if (!address || PyList_Append(awaiters, address) != 0) Py_CLEAR(awaiters);
         Py_XDECREF(address);
     }

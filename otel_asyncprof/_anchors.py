@@ -109,6 +109,7 @@ def _names() -> dict[str, str]:
     return {
         "name_running_loop": sys.intern("__asyncio_running_event_loop__"),
         "name_parent_task": sys.intern("_parent_task"),
+        "name_on_completed": sys.intern("_on_completed_fut"),
         "name_getters": sys.intern("_getters"),
         "name_done": sys.intern("_done"),
         "name_name": sys.intern("_name"),

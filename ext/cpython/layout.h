@@ -97,7 +97,7 @@ bool layout_select(unsigned minor);
     X(type_task) X(type_future) X(type_weakref) X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial)  \
     X(type_deque) X(type_queue) X(type_str) X(type_int) X(type_dict) X(type_context) X(type_loop_holder)                      \
     X(none) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                                       \
-    X(name_running_loop) X(name_parent_task) X(name_getters) X(name_done) X(name_name)                                        \
+    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_getters) X(name_done) X(name_name)                                        \
     X(context_var) X(context_bitmap) X(context_array) X(type_span_view) X(span_view_offset)                                   \
     X(interpreter)
 

@@ -13,7 +13,7 @@ from collections import deque
 from pathlib import Path
 from typing import Self
 
-SHOP = Path(__file__).with_name("shop.py")
+SHOP = Path(__file__).parent / "app" / "shop.py"
 EXPORT_INTERVAL_SECONDS = 2
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -37,6 +37,7 @@ class Service:
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             command(),
+            cwd=SHOP.parent,  # opentelemetry-instrument lets Python import from here
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -97,7 +98,7 @@ def command() -> list[str]:
     return [
         _script("opentelemetry-instrument"),
         _script("uvicorn"),
-        *("--app-dir", str(SHOP.parent), "shop:app"),
+        "shop:app",
         *("--host", "127.0.0.1", "--port", "0", "--no-access-log", "--no-use-colors"),
     ]
 

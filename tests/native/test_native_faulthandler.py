@@ -1,4 +1,4 @@
-"""Our handlers beside CPython's faulthandler, in every order: copies survive, a crash dies by SIGSEGV with its traceback."""
+"""Our handlers beside CPython's faulthandler, in every order: copies survive, crashes die with a traceback."""
 
 import itertools
 import signal

@@ -160,6 +160,19 @@ def test_unsampled_span_has_a_local_root_too(runtimes: Runtimes) -> None:
         assert (view["local_root"], view["root_cell"]) == (span_id(root), 0)
 
 
+def test_unsampled_view_keeps_its_local_root_in_an_empty_context(runtimes: Runtimes) -> None:
+    """Attached in another task, where nothing is current, it is taken from the view itself."""
+    root, leaf = remote_span(5, 6, 0, remote=False), remote_span(5, 7, 0, remote=False)
+
+    async def adopt(context: Any) -> bytes:
+        runtimes.ours.attach(context)
+        return runtimes.view["local_root"]
+
+    with runtimes.active(root), runtimes.active(leaf):
+        view = runtimes.ours.get_current()
+    assert contextvars.Context().run(asyncio.run, adopt(view)) == span_id(root)
+
+
 def test_root_that_is_gone_is_still_read_through_its_descendants(runtimes: Runtimes) -> None:
     """A view keeps the cells alive that it points to."""
     root = tracer.start_span("root")

@@ -347,20 +347,21 @@ def test_100_000_activations_leave_nothing_behind(runtimes: Runtimes) -> None:
 
 
 def test_cells_of_100_000_ended_spans_leave_nothing_behind(runtimes: Runtimes) -> None:
-    """Each with a trace id and a name of its own."""
+    """Each with a name of its own, in traces of two spans, the second of which holds the cell of the first."""
 
     class Recording:
         _end_time = None
 
         def __init__(self, number: int) -> None:
             self._name = f"span {number}"
-            self._context = SpanContext((1 << 100) + number, (1 << 42) + number, False, TraceFlags(1))
+            self._context = SpanContext((1 << 100) + number // 2, (1 << 42) + number, False, TraceFlags(1))
 
     def activate(numbers: range) -> None:
-        for number in numbers:
-            with runtimes.active(Recording(number)):
-                pass
+        for number in numbers[::2]:
+            with runtimes.active(Recording(number)), runtimes.active(Recording(number + 1)) as inner:
+                assert inner["local_root"] == ((1 << 42) + number).to_bytes(8, "big")
             assert _native.span_ended((1 << 42) + number)
+            assert _native.span_ended((1 << 42) + number + 1)
 
     activate(range(1000))
     gc.collect()

@@ -1,0 +1,228 @@
+"""The tables of ext/cpython against the headers and the debug information of every CPython that is installed."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+EXT = HERE.parent.parent / "ext"
+MINORS = (11, 12, 13)
+SECONDS = 60
+
+# What no header offers, and where the debug information has it: field -> C expression.
+WITHOUT_HEADER = {
+    "deque_left_block": "(long)&((dequeobject *)0)->leftblock",
+    "deque_left_index": "(long)&((dequeobject *)0)->leftindex",
+    "deque_block_items": "(long)&((BLOCK *)0)->data",
+    "deque_block_length": "sizeof(((BLOCK *)0)->data) / sizeof(void *)",
+    "partial_function": "(long)&((partialobject *)0)->fn",
+    "partial_args": "(long)&((partialobject *)0)->args",
+    "wrapper_inner": "(long)&((PyAsyncGenASend *)0)->ags_gen",
+    "hamt_array_items": "(long)&((PyHamtNode_Array *)0)->a_array",
+    "hamt_collision_items": "(long)&((PyHamtNode_Collision *)0)->c_array",
+    "hamt_collision_size": "(long)&((PyHamtNode_Collision *)0)->ob_base.ob_size",
+}
+# One field stands for five types of awaitables, and in 3.11 for the holder of the running loop.
+ALSO_WRAPPER_INNER = {
+    "athrow": "(long)&((PyAsyncGenAThrow *)0)->agt_gen",
+    "coroutine wrapper": "(long)&((PyCoroWrapper *)0)->cw_coroutine",
+    "anext": "(long)&((anextawaitableobject *)0)->wrapped",
+}
+IN_ASYNCIO = {
+    "future_loop": "(long)&((FutureObj *)0)->fut_loop",
+    "future_callback0": "(long)&((FutureObj *)0)->fut_callback0",
+    "future_callbacks": "(long)&((FutureObj *)0)->fut_callbacks",
+    "future_state": "(long)&((FutureObj *)0)->fut_state",
+    "future_pending": "(long)STATE_PENDING",
+    "task_waiter": "(long)&((TaskObj *)0)->task_fut_waiter",
+    "task_coroutine": "(long)&((TaskObj *)0)->task_coro",
+    "task_name": "(long)&((TaskObj *)0)->task_name",
+    "task_context": "(long)&((TaskObj *)0)->task_context",
+    "task_size": "(long)&((TaskObj *)0)->task_context + sizeof(void *)",
+}
+ONLY_IN_3_11 = {
+    "hamt_bitmap": "(long)&((PyHamtNode_Bitmap *)0)->b_bitmap",
+    "hamt_bitmap_items": "(long)&((PyHamtNode_Bitmap *)0)->b_array",
+}
+FUTURE_ITERATOR = "(long)&((futureiterobject *)0)->future"
+LOOP_HOLDER = "(long)&((PyRunningLoopHolder *)0)->rl_loop"
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """An installed CPython with what it says of itself."""
+
+    path: str
+    version: str
+    minor: int
+    include: str
+    asyncio: str  # the file of _asyncio: an extension module, or the interpreter itself
+
+    @property
+    def table(self) -> Path:
+        """Our table for it."""
+        return EXT / "cpython" / f"v3_{self.minor}.c"
+
+
+QUESTION = """
+import sys, sysconfig, _asyncio
+assert sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+own = getattr(_asyncio, "__file__", sys.executable)
+print(*("%d.%d.%d" % sys.version_info[:3], sys.version_info[1], sysconfig.get_path("include"), own), sep="\\n")
+"""
+
+
+def ask(python: str) -> Interpreter | None:
+    """What an executable is; None when it is none that the tables describe."""
+    done = subprocess.run([python, "-c", QUESTION], capture_output=True, text=True, timeout=SECONDS)
+    if done.returncode:
+        return None
+    version, minor, include, asyncio = done.stdout.splitlines()
+    path = os.path.realpath(python)
+    return Interpreter(path, version, int(minor), include, os.path.realpath(asyncio)) if int(minor) in MINORS else None
+
+
+def installed() -> list[Interpreter]:
+    """The interpreter that runs this, those on PATH and those of pyenv; each once."""
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = [sys.executable]
+    candidates += [found for minor in MINORS if (found := shutil.which(f"python3.{minor}"))]
+    candidates += [str(path) for minor in MINORS for path in sorted(root.glob(f"versions/3.{minor}.*/bin/python"))]
+    known = {found.include: found for candidate in reversed(candidates) if (found := ask(candidate))}
+    return sorted(known.values(), key=lambda interpreter: interpreter.minor)
+
+
+INTERPRETERS = installed()
+every_interpreter = pytest.mark.parametrize("python", INTERPRETERS, ids=lambda found: found.version)
+
+
+def layout_fields() -> set[str]:
+    """The names of all fields of struct layout."""
+    source = (EXT / "cpython" / "layout.h").read_text(encoding="utf-8")
+    body = re.search(r"struct layout \{(.*?)\n\};", source, re.DOTALL)
+    assert body
+    declarations = re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.DOTALL).split(";")
+    return {name for line in declarations for name in re.findall(r"(\w+)(?:\[\d\])?\s*(?:,|$)", line.strip())}
+
+
+def compile_and_run(python: Interpreter, source: Path, table: Path, program: Path) -> dict[str, list[tuple[int, int]]]:
+    """Field -> pairs of what the headers and what the table says."""
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-DNDEBUG", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
+    folders = [f"-I{python.include}", f"-I{EXT}", f"-I{EXT / 'cpython'}", f'-DTABLE_FILE="{table}"']
+    built = subprocess.run(["gcc", *flags, *folders, source, "-o", program], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    lines = subprocess.run([program], capture_output=True, text=True, check=True, timeout=SECONDS).stdout.splitlines()
+    pairs: dict[str, list[tuple[int, int]]] = {}
+    for line in lines:
+        name, header, ours = line.rsplit(" ", 2)
+        pairs.setdefault(name.partition("[")[0], []).append((int(header), int(ours)))
+    return pairs
+
+
+def wrong(pairs: dict[str, list[tuple[int, int]]]) -> set[str]:
+    """The fields in which header and table differ."""
+    return {name for name, values in pairs.items() if any(header != ours for header, ours in values)}
+
+
+def without_header(minor: int) -> dict[str, str]:
+    """What only debug information tells: field -> expression."""
+    return WITHOUT_HEADER | IN_ASYNCIO | (ONLY_IN_3_11 if minor == 11 else {})
+
+
+@functools.cache
+def table_values(minor: int) -> dict[str, int]:
+    """Field -> constant, as written in our table."""
+    text = (EXT / "cpython" / f"v3_{minor}.c").read_text(encoding="utf-8")
+    return {name: int(value) for name, value in re.findall(r"\.(\w+) = (-?\d+)[,\s]", text)}
+
+
+def evaluate(binary: str, expressions: dict[str, str]) -> dict[str, int]:
+    """What gdb makes of C expressions with the types of a binary; empty when it has no debug information."""
+    commands = [part for text in expressions.values() for part in ("-ex", f'printf "value %ld\\n", {text}')]
+    options = ["-batch", "-nx", "-iex", "set debuginfod enabled off"]
+    done = subprocess.run(["gdb", *options, *commands, binary], capture_output=True, text=True, timeout=SECONDS)
+    if "No symbol table is loaded" in done.stderr or "(No debugging symbols found" in done.stdout:
+        return {}
+    values = re.findall(r"^value (-?\d+)$", done.stdout, re.MULTILINE)
+    assert len(values) == len(expressions), done.stderr
+    return dict(zip(expressions, map(int, values), strict=True))
+
+
+def test_the_interpreter_that_runs_the_tests_is_among_those_looked_at() -> None:
+    """The others are looked at where they are installed."""
+    assert "%d.%d.%d" % sys.version_info[:3] in {python.version for python in INTERPRETERS}
+
+
+@every_interpreter
+def test_every_field_that_headers_offer_is_what_the_table_says(python: Interpreter, tmp_path: Path) -> None:
+    """By offsetof and the enums themselves."""
+    pairs = compile_and_run(python, HERE / "layout_of_headers.c", python.table, tmp_path / "program")
+    assert {name: pairs[name] for name in wrong(pairs)} == {}
+
+
+@every_interpreter
+def test_every_field_is_in_a_header_or_listed_as_in_none(python: Interpreter, tmp_path: Path) -> None:
+    """A field that is added to struct layout cannot be forgotten here."""
+    pairs = compile_and_run(python, HERE / "layout_of_headers.c", python.table, tmp_path / "program")
+    in_headers = pairs.keys() & layout_fields()
+    assert layout_fields() == in_headers | without_header(python.minor).keys()
+    assert in_headers & without_header(python.minor).keys() == set()
+
+
+@every_interpreter
+@pytest.mark.parametrize("field", ["frame_previous", "state_created", "type_flag_managed_dict", "contextvar_hash"])
+def test_one_wrong_constant_is_found(python: Interpreter, field: str, tmp_path: Path) -> None:
+    """And nothing else is blamed."""
+    planted = tmp_path / "planted.c"
+    text, count = re.subn(rf"\.{field} = ([^,]+),", rf".{field} = (\1) + 8,", python.table.read_text(encoding="utf-8"))
+    assert count == 1
+    planted.write_text(text, encoding="utf-8")
+    assert wrong(compile_and_run(python, HERE / "layout_of_headers.c", planted, tmp_path / "program")) == {field}
+
+
+@every_interpreter
+def test_any_wrong_constant_is_found(python: Interpreter, tmp_path: Path) -> None:
+    """A table with every constant changed is wrong in every field that a header offers."""
+    planted = tmp_path / "planted.c"
+    text = re.sub(r"\.(\w+) = ([^,{}]+),", r".\1 = (\2) ^ 1,", python.table.read_text(encoding="utf-8"))
+    text = re.sub(r"\{(\d+), (\d+)\}", r"{\1 ^ 1, \2 ^ 1}", text)
+    planted.write_text(text, encoding="utf-8")
+    pairs = compile_and_run(python, HERE / "layout_of_headers.c", planted, tmp_path / "program")
+    assert wrong(pairs) == pairs.keys() & layout_fields()
+
+
+@every_interpreter
+def test_fields_in_no_header_are_what_the_debug_information_says(python: Interpreter) -> None:
+    """Futures, tasks, deques, partials, awaitables and the nodes of hash tries; else the self-check at start covers them."""
+    if shutil.which("gdb") is None:
+        pytest.skip("gdb is not installed")
+    core = WITHOUT_HEADER | (ONLY_IN_3_11 if python.minor == 11 else {}) | ALSO_WRAPPER_INNER
+    holder = {"loop holder": LOOP_HOLDER} if python.minor == 11 else {}
+    of_core = evaluate(python.path, core)
+    of_asyncio = evaluate(python.asyncio, IN_ASYNCIO | {"future iterator": FUTURE_ITERATOR} | holder)
+    if not of_core or not of_asyncio:
+        pytest.skip(f"{python.path} has no debug information")
+    ours = table_values(python.minor)
+    inner = dict.fromkeys([*ALSO_WRAPPER_INNER, "future iterator", *holder], ours["wrapper_inner"])
+    assert of_core | of_asyncio == {name: ours[name] for name in without_header(python.minor)} | inner
+
+
+@every_interpreter
+def test_positions_in_the_published_table_are_those_of_its_header(python: Interpreter, tmp_path: Path) -> None:
+    """From 3.13 on the interpreter says much of its layout itself."""
+    if python.minor < 13:
+        pytest.skip("publishes nothing before 3.13")
+    pairs = compile_and_run(python, HERE / "debug_offsets_of_headers.c", python.table, tmp_path / "program")
+    assert {name: pairs[name] for name in wrong(pairs)} == {}
+    source = (EXT / "cpython" / "debug_offsets.c").read_text(encoding="utf-8")
+    fields = set(re.findall(r"\{\d+, &layout\.(\w+)\}", source))
+    assert pairs.keys() == fields | {"COOKIE", "VERSION", "FREE_THREADED", "offset of the table in _PyRuntime"}
