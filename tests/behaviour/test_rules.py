@@ -48,7 +48,7 @@ def test_an_eager_step_inside_another_shows_both_creators(run: RunTarget, loop_k
     profile = run("eager_group", capture="own")
     [stack] = profile.names(sample for sample in profile.samples if sample.leaf == "burn")
     factory = "create_eager_task_factory.<locals>.factory"
-    ensure = "ensure_future" if sys.version_info >= (3, 13) else "_ensure_future"
+    ensure = "ensure_future"
     member = (*ENTRY, "main", "TaskGroup.create_task", factory, "child")
     assert stack == (*member, "gather", ensure, factory, "grandchild", "work", "burn")
 

@@ -3,13 +3,11 @@
 import asyncio
 import time
 
-from targets.support import name_me, phase
+from targets.support import name_me, phase, spin
 
 
 def math() -> None:
-    end = time.thread_time() + 0.002
-    while time.thread_time() < end:
-        pass
+    spin(0.002)
 
 
 async def works() -> None:

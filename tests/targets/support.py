@@ -36,6 +36,13 @@ def burn(seconds: float) -> None:
 BURN_LINE = burn.__code__.co_firstlineno + 3
 
 
+def spin(seconds: float) -> None:
+    """Uses this much CPU time and notes nothing: for programs in which many stacks work."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
 def name_me(name: str) -> None:
     """Names the current task, for children whose task is made by asyncio itself."""
     task = asyncio.current_task()
