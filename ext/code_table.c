@@ -30,18 +30,21 @@ struct code_entry {
     const uint8_t *line_table;
     size_t line_table_size;
     uint32_t function, flags;
+    uint32_t generation; /* of this content of the entry; 0 = empty */
 };
 
 struct cached_location {
     const struct code_entry *code;
-    int64_t instruction;
+    uint32_t generation;
     uint32_t location;
+    int64_t instruction;
 };
 
 struct code_table {
     struct arena arena;
     char asyncio_directory[MAX_STRING_BYTES];
     size_t asyncio_directory_size;
+    uint32_t generation;
     struct code_entry codes[CODE_SLOTS];
     struct cached_location locations[LOCATION_SLOTS];
 };
@@ -146,6 +149,7 @@ static bool fill(struct code_table *table, struct stack_table *stacks, const str
         .first_line = identity->first_line,
     });
     entry->identity = *identity;
+    entry->generation = ++table->generation;
     return true;
 }
 
@@ -158,22 +162,20 @@ static struct code_entry *find(struct code_table *table, struct stack_table *sta
         } else if (entry->identity.address) {
             continue;
         }
-        if (entry->identity.address) memset(table->locations, 0, sizeof table->locations); /* cached lines of the old code */
         return fill(table, stacks, identity, entry) ? entry : NULL;
     }
     struct code_entry *first = &table->codes[start]; /* crowded: the newcomer takes the first place */
-    memset(table->locations, 0, sizeof table->locations);
     return fill(table, stacks, identity, first) ? first : NULL;
 }
 
 static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, int64_t instruction) {
     uint64_t slot = mix((uint64_t)(uintptr_t)code + (uint64_t)instruction * 31) & (LOCATION_SLOTS - 1);
     struct cached_location *cached = &table->locations[slot];
-    if (cached->code == code && cached->instruction == instruction) return cached->location;
+    if (cached->code == code && cached->generation == code->generation && cached->instruction == instruction) return cached->location;
     int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, (int)instruction);
     uint32_t location =
         stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0});
-    *cached = (struct cached_location){.code = code, .instruction = instruction, .location = location};
+    *cached = (struct cached_location){code, code->generation, location, instruction};
     return location;
 }
 

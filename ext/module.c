@@ -184,6 +184,7 @@ static PyObject *collect(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
         options.timeline = sampled.timeline;
         encoded = otlp_encode(interval.table, &options, keep_request, &requests);
     }
+    sampler_release();
     Py_END_ALLOW_THREADS
     PyObject *list = take_requests(&requests);
     if (!list) return NULL;

@@ -6,7 +6,6 @@ import logging
 import os
 import platform
 import sys
-import sysconfig
 import threading
 import weakref
 from contextlib import ExitStack
@@ -43,6 +42,10 @@ _logger = logging.getLogger(__name__)
 
 SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
 EXIT_TIMEOUT_MILLIS = 5_000.0
+
+# What to do about a refusal.
+_SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
+_REPORT = "a newer otel-asyncprof may know it, else please report this line"
 
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
@@ -104,6 +107,9 @@ class Profiler:
             if self._periodic is not None:
                 _logger.warning("otel_asyncprof is already running; this start does nothing")
                 return True
+            if _another_is_active():
+                _logger.warning("otel_asyncprof is already running in this process; this start does nothing")
+                return False
             try:
                 self.start_or_raise()
             except ProfilerUnavailable as refusal:
@@ -117,12 +123,15 @@ class Profiler:
         with _lifecycle:
             if self._shut_down:
                 raise ProfilerUnavailable("this profiler was shut down")
-            if self._starting or (_active is not None and _active() is not None):
+            if self._starting or _another_is_active():
                 raise ProfilerUnavailable("another profiler is already running in this process")
             if reason := unsupported_reason():
                 raise ProfilerUnavailable(reason)
             if _import_error is not None:
-                raise ProfilerUnavailable(f"its extension cannot be loaded ({_import_error})")
+                raise ProfilerUnavailable(
+                    f"its extension cannot be loaded ({_import_error}); install otel-asyncprof anew, with the pip of "
+                    "this interpreter"
+                )
             self._starting = True
             try:
                 self._start_steps()
@@ -294,17 +303,22 @@ class Profiler:
             _logger.warning("otel_asyncprof does not profile this child process: %s", type(error).__name__)
 
 
+def _another_is_active() -> bool:
+    return _active is not None and _active() is not None
+
+
 def unsupported_reason() -> str | None:
     """Why this interpreter or platform cannot be profiled; None when it can."""
     if platform.python_implementation() != "CPython":
-        return f"it needs CPython, this is {platform.python_implementation()}"
+        return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
     if sys.version_info[:2] not in SUPPORTED_VERSIONS:
         known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
-        return f"CPython {platform.python_version()} is not supported (supported: {known})"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "the free-threaded build of CPython is not supported"
+        return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
     if sys.platform != "linux" or sys.maxsize < 1 << 32:
-        return f"it needs 64-bit Linux, this is {sys.platform} {platform.machine()}"
+        return f"it works on 64-bit Linux only, this is {sys.platform} {platform.machine()}; {_SWITCH_OFF}"
+    # Not from sysconfig: its data are missing in minimal installations and bundled applications.
+    if "t" in sys.abiflags:
+        return "the free-threaded build of CPython is not supported; use the default build"
     return None
 
 
@@ -313,10 +327,12 @@ def _check_interpreter(anchors: dict[str, int]) -> int:
     failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
     version = platform.python_version()
     if "threads" in failed:
-        raise ProfilerUnavailable(f"the memory of CPython {version} is not laid out as expected: {failed['threads']}")
+        raise ProfilerUnavailable(
+            f"the memory of CPython {version} is not laid out as expected: {failed['threads']}; {_REPORT}"
+        )
     if failed:
         what = "; ".join(f"no {feature}: {reason}" for feature, reason in failed.items())
-        _logger.warning("otel_asyncprof on CPython %s goes on with less: %s", version, what)
+        _logger.warning("otel_asyncprof on CPython %s goes on with less: %s; %s", version, what, _REPORT)
     features = {"tasks": _native.FEATURE_TASKS, "awaiters": _native.FEATURE_AWAITERS, "spans": _native.FEATURE_SPANS}
     return sum(flag for feature, flag in features.items() if feature not in failed)
 

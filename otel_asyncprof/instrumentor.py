@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import Any
 
 try:
     from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
@@ -23,7 +23,8 @@ _COMMON_ARGUMENTS = {"meter_provider", "logger_provider"}
 class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
     """instrument() takes the options of ProfilerConfig and tracer_provider; without them the environment decides."""
 
-    configuration: ClassVar[type[ProfilerConfig]] = ProfilerConfig
+    # No attribute `configuration` with a dataclass: OpenTelemetry would fill in its defaults, which hide the variables,
+    # and answer a bad option with a traceback. Without it the options of a configuration file come as they are.
     _profiler: Profiler | None = None
 
     def instrumentation_dependencies(self) -> Collection[str]:
