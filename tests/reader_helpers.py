@@ -110,12 +110,14 @@ def python_stack() -> list[Frame]:
 
 
 def await_chain(outermost: Any) -> list[Frame]:
-    """What a suspended coroutine awaits, as far as there are frames; C awaitables are opened by the garbage collector's eyes."""
+    """What a suspended coroutine awaits, as far as there are frames; the garbage collector looks into C awaitables."""
     frames: list[Frame] = []
     awaited = outermost
     while awaited is not None:
         if type(awaited).__name__ in WRAPPERS:
-            (awaited,) = [held for held in gc.get_referents(awaited) if isinstance(held, GENERATORS) or in_wrapper(held)]
+            (awaited,) = [
+                held for held in gc.get_referents(awaited) if isinstance(held, GENERATORS) or in_wrapper(held)
+            ]
             continue
         prefix = next((name for name in ("cr", "gi", "ag") if hasattr(awaited, f"{name}_frame")), None)
         if prefix is None:
@@ -163,3 +165,23 @@ def read_all(main: Coroutine[Any, Any, Any], **options: Any) -> dict[str, list[s
     """Task -> its awaiters, of a whole program."""
     with standing(main, **options) as tasks:
         return {name: awaiters(tasks, name) for name in tasks}
+
+
+seen: list[tuple[list[Frame], list[Frame]]] = []
+
+
+def look(*_: object) -> int:
+    """Reads this thread's stack and asks Python for it, on one line."""
+    seen.append((_native.read_thread(), python_stack()))
+    return 0
+
+
+def compared(call: Callable[[], object]) -> list[str]:
+    """The names below this function, from the one stack that was looked at; both views of it are equal."""
+    prepare()
+    seen.clear()
+    call()
+    ((read, said),) = seen
+    assert read == said
+    names = [name for name, _, _ in read]
+    return names[names.index("compared") + 1 : -1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -74,11 +75,11 @@ class Interpreter:
 
 
 QUESTION = """
-import os, sys, sysconfig, _asyncio
+import os, platform, sys, sysconfig, _asyncio
 about = sysconfig.get_config_var
 assert sys.implementation.name == "cpython" and not about("Py_GIL_DISABLED")
 core = os.path.join(about("LIBDIR"), about("INSTSONAME")) if about("Py_ENABLE_SHARED") else sys.executable
-print("%d.%d.%d" % sys.version_info[:3], sys.version_info[1], sysconfig.get_path("include"), sep="\\n")
+print(platform.python_version(), sys.version_info[1], sysconfig.get_path("include"), sep="\\n")
 print(os.path.realpath(core), getattr(_asyncio, "__file__", os.path.realpath(core)), sep="\\n")
 """
 
@@ -163,7 +164,7 @@ def evaluate(binary: str, expressions: dict[str, str]) -> dict[str, int]:
 
 def test_the_interpreter_that_runs_the_tests_is_among_those_looked_at() -> None:
     """The others are looked at where they are installed."""
-    assert "%d.%d.%d" % sys.version_info[:3] in {python.version for python in INTERPRETERS}
+    assert platform.python_version() in {python.version for python in INTERPRETERS}
 
 
 @every_interpreter
@@ -206,7 +207,7 @@ def test_any_wrong_constant_is_found(python: Interpreter, tmp_path: Path) -> Non
 
 @every_interpreter
 def test_fields_in_no_header_are_what_the_debug_information_says(python: Interpreter) -> None:
-    """Futures, tasks, deques, partials, awaitables and the nodes of hash tries; else the self-check at start covers them."""
+    """Where it is missing, the self-check at start covers tasks, deques, partials, awaitables and hash tries."""
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
     core = WITHOUT_HEADER | (ONLY_IN_3_11 if python.minor == 11 else {}) | ALSO_WRAPPER_INNER

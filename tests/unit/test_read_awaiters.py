@@ -15,6 +15,7 @@ MAX_HOPS = 6
 HOUR = 3600
 needs_eager_tasks = pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
 
+
 async def direct() -> None:
     await start("child")
 
@@ -196,7 +197,8 @@ def test_a_task_awaited_by_several_has_exactly_those_awaiters(count: int) -> Non
         start("stranger", wait_on(start("other")))
         await forever()
 
-    assert read_all(main()) == dict.fromkeys([*names, "main", "stranger"], []) | {
+    assert read_all(main()) == {
+        **{name: [] for name in (*names, "main", "stranger")},
         "child": names,
         "other": ["stranger"],
     }

@@ -10,6 +10,7 @@ from reader_helpers import MAX_STRING_BYTES, as_read, event_loop, on_probe_loop,
 
 from otel_asyncprof import _native
 
+# ruff: noqa: RUF001 (letters that look like others are the point)
 NAMES = {
     "ascii": "plain.<locals>.name",
     "one character": "x",

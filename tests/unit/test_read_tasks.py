@@ -149,8 +149,9 @@ def test_an_eager_task_is_found_in_its_first_step_and_after_it(before: set[int])
         await forever()
 
     async def main() -> None:
-        asyncio.create_task(child())
+        kept = asyncio.create_task(child())
         await forever()
+        assert not kept.done()
 
     with event_loop(task_factory=asyncio.eager_task_factory) as loop:  # type: ignore[attr-defined]
         main_task = loop.create_task(main())
