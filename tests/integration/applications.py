@@ -1,4 +1,4 @@
-"""Runs programs in their own process under opentelemetry-instrument; environment variables alone set them up."""
+"""Runs programs in their own process, instrumented from outside; environment variables alone set them up."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
+import opentelemetry.instrumentation
 from integration.collectors import Collector
 
 PROGRAMS = Path(__file__).parent / "programs"
 TIMEOUT_SECONDS = 60.0
 MAX_CONCURRENT = 3
 INSTRUMENT = str(Path(sysconfig.get_path("scripts")) / "opentelemetry-instrument")
+AUTO_INSTRUMENTATION = str(Path(opentelemetry.instrumentation.__path__[0]) / "auto_instrumentation")
 # Importing the others takes longer than the programs run.
 OTHERS = sorted({each.name for each in entry_points(group="opentelemetry_instrumentor")} - {"asyncprof"})
+
+# opentelemetry-instrument; or by PYTHONPATH, as the Kubernetes operator does it, which is quicker; or not at all.
+Launch = Literal["command", "injected", "plain"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Ended:
         return self.stderr.splitlines()
 
 
-def environment(collector: Collector | None = None, **variables: str) -> dict[str, str]:
+def environment(collector: Collector | None = None, /, **variables: str) -> dict[str, str]:
     """This environment with no other OTEL_ variables than these; traces and profiles go to the collector."""
     chosen = {
         "OTEL_METRICS_EXPORTER": "none",
@@ -62,11 +67,13 @@ def environment(collector: Collector | None = None, **variables: str) -> dict[st
 class Application:
     """A running program with pipes; leaving the block without a result kills it."""
 
-    def __init__(self, program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True) -> None:
-        prefix = [INSTRUMENT] if instrumented else []
+    def __init__(self, program: str, *arguments: str, env: Mapping[str, str], launch: Launch = "command") -> None:
+        variables = dict(env)
+        if launch == "injected":
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, [AUTO_INSTRUMENTATION, env.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, str(PROGRAMS / program), *arguments],
-            env=dict(env),
+            [*([INSTRUMENT] if launch == "command" else []), sys.executable, str(PROGRAMS / program), *arguments],
+            env=variables,
             cwd=PROGRAMS,  # which opentelemetry-instrument puts before PYTHONPATH
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -99,9 +106,9 @@ class Application:
         return Ended(self._process.pid, self._process.returncode, first_line + stdout, stderr, seconds)
 
 
-def run(program: str, *arguments: str, env: Mapping[str, str], instrumented: bool = True) -> Ended:
+def run(program: str, *arguments: str, env: Mapping[str, str], launch: Launch = "command") -> Ended:
     """Runs a program to its end."""
-    with Application(program, *arguments, env=env, instrumented=instrumented) as application:
+    with Application(program, *arguments, env=env, launch=launch) as application:
         return application.end()
 
 

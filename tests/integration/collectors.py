@@ -33,7 +33,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 
-REQUESTS = {"/v1/traces": ExportTraceServiceRequest, "/v1development/profiles": ExportProfilesServiceRequest}
+REQUESTS: dict[str, type[Message]] = {
+    "/v1/traces": ExportTraceServiceRequest,
+    "/v1development/profiles": ExportProfilesServiceRequest,
+}
 SILENCE_SECONDS = 30.0
 ACCEPT, UNKNOWN, MALFORMED, BUSY, PARTIAL, SILENT = "accept", "unknown", "malformed", "busy", "partial", "silent"
 RETRY_SECONDS = 1
@@ -122,7 +125,7 @@ class HttpCollector(Collector):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         # A client that goes away before its answer is part of some tests.
-        self._server.handle_error = lambda request, client: None  # type: ignore[method-assign]
+        self._server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 

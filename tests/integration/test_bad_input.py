@@ -85,7 +85,7 @@ def refused(make_folder: Callable[[], Path]) -> dict[str, tuple[Ended, int]]:
         for refusal in REFUSALS.values():
             path = plugin(make_folder(), refusal.code)
             variables = environment(collector, PYTHONPATH=path, OTEL_TRACES_EXPORTER="none")
-            jobs.append(functools.partial(run, "until_told.py", env=variables))
+            jobs.append(functools.partial(run, "until_told.py", env=variables, launch="injected"))
         ends = run_all(*jobs)
     return {name: (ended, len(collector.arrivals)) for name, ended in zip(REFUSALS, ends, strict=True)}
 
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_read_costs_one_line() -> None:
     jobs = []
     for name, exporter in zip(FILES, exporters, strict=True):
         variables = environment(**common, **{name: "/no/such/file", "OTEL_PROFILES_EXPORTER": exporter})
-        jobs.append(functools.partial(run, "until_told.py", env=variables))
+        jobs.append(functools.partial(run, "until_told.py", env=variables, launch="injected"))
     for ended in run_all(*jobs):
         assert_one_line(ended, "/no/such/file cannot be read.*")
 

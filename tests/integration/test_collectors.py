@@ -87,7 +87,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
                 OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT=f"http://user:{SECRET}@{host}{path_of(kind)}",
                 OTEL_EXPORTER_OTLP_PROFILES_HEADERS=f"api-key={SECRET},x-{SECRET}",
             )
-            jobs.append(functools.partial(run, "until_told.py", env=variables))
+            jobs.append(functools.partial(run, "until_told.py", env=variables, launch="injected"))
             hosts.append(host)
             collectors.append(collector)
         ends = run_all(*jobs)

@@ -139,7 +139,7 @@ def test_however_the_application_ends_its_status_and_output_are_its_own(end: str
     """And the last profile arrives, once."""
     with COLLECTORS["http"]() as collector:
         ended = run("spans.py", end, env=environment(collector))
-        plain = run("spans.py", end, env=environment(), instrumented=False)
+        plain = run("spans.py", end, env=environment(), launch="plain")
     assert (ended.status, ended.stdout, ended.stderr) == (status, plain.stdout, plain.stderr)
     assert plain.status == status
     assert [arrival.signal for arrival in collector.arrivals] == ["profiles", "traces"]
