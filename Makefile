@@ -35,10 +35,11 @@ lint: $(TEST)/installed
 clean:
 	rm -rf .build build dist *.egg-info otel_asyncprof/*.so
 
-# Installed anew when a source has changed.
+# Installed anew when a source has changed; setuptools would take modules that are gone from build/.
 $(DEMO)/installed: $(SOURCES)
 	@echo "Installing into $(DEMO) …" >&2
 	@$(PYTHON) -m venv $(DEMO)
+	@rm -rf build
 	@$(DEMO)/bin/pip install -q --disable-pip-version-check '.[demo]'
 	@touch $@
 

@@ -16,7 +16,6 @@
 #define MAX_LINE_TABLE_BYTES (1u << 20)
 #define MAX_CODE_UNITS (1u << 26)
 #define ARENA_BYTES (64u << 20)
-#define CODE_HEAD 208         /* covers every field of layout.code_… */
 #define INSTRUCTION_BYTES 2
 
 /* What must be unchanged for an address to hold the same code object: CPython frees and reuses them. version never repeats
@@ -31,18 +30,21 @@ struct code_entry {
     const uint8_t *line_table;
     size_t line_table_size;
     uint32_t function, flags;
+    uint32_t generation; /* of this content of the entry; 0 = empty */
 };
 
 struct cached_location {
     const struct code_entry *code;
-    int64_t instruction;
+    uint32_t generation;
     uint32_t location;
+    int64_t instruction;
 };
 
 struct code_table {
     struct arena arena;
     char asyncio_directory[MAX_STRING_BYTES];
     size_t asyncio_directory_size;
+    uint32_t generation;
     struct code_entry codes[CODE_SLOTS];
     struct cached_location locations[LOCATION_SLOTS];
 };
@@ -103,7 +105,7 @@ static uint32_t classify(const struct code_table *table, const char *file, size_
 }
 
 static bool read_identity(const struct raw_frame *raw, struct code_identity *identity, int64_t *instruction) {
-    uint8_t head[CODE_HEAD];
+    uint8_t head[MAX_CODE_HEAD_BYTES];
     uint64_t type;
     if (!safe_copy(head, raw->code, layout.code_instructions)) return drop_count(DROP_unreadable_memory), false;
     memcpy(&type, head + OBJECT_TYPE, 8);
@@ -147,6 +149,7 @@ static bool fill(struct code_table *table, struct stack_table *stacks, const str
         .first_line = identity->first_line,
     });
     entry->identity = *identity;
+    entry->generation = ++table->generation;
     return true;
 }
 
@@ -159,22 +162,20 @@ static struct code_entry *find(struct code_table *table, struct stack_table *sta
         } else if (entry->identity.address) {
             continue;
         }
-        if (entry->identity.address) memset(table->locations, 0, sizeof table->locations); /* cached lines of the old code */
         return fill(table, stacks, identity, entry) ? entry : NULL;
     }
     struct code_entry *first = &table->codes[start]; /* crowded: the newcomer takes the first place */
-    memset(table->locations, 0, sizeof table->locations);
     return fill(table, stacks, identity, first) ? first : NULL;
 }
 
 static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, int64_t instruction) {
     uint64_t slot = mix((uint64_t)(uintptr_t)code + (uint64_t)instruction * 31) & (LOCATION_SLOTS - 1);
     struct cached_location *cached = &table->locations[slot];
-    if (cached->code == code && cached->instruction == instruction) return cached->location;
+    if (cached->code == code && cached->generation == code->generation && cached->instruction == instruction) return cached->location;
     int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, (int)instruction);
     uint32_t location =
         stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0});
-    *cached = (struct cached_location){.code = code, .instruction = instruction, .location = location};
+    *cached = (struct cached_location){code, code->generation, location, instruction};
     return location;
 }
 

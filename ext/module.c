@@ -1,5 +1,6 @@
 /* The extension as Python sees it: arguments in, one call, a result out. Compiled against the limited API of 3.11,
-   and without formats that hold '#': headers of 3.13 and later give them another meaning than earlier interpreters do. */
+   without formats that hold '#' (headers of 3.13 and later give them another meaning than earlier interpreters do), and without
+   Py_RETURN_NONE and its like (headers of 3.12 take None for immortal, which it is not in 3.11). */
 #include <Python.h>
 
 #include <dlfcn.h>
@@ -74,7 +75,7 @@ static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
         return NULL;
     }
     if (take_anchors(given) != 0) return NULL;
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {
@@ -111,14 +112,14 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
         PyErr_SetString(PyExc_RuntimeError, refusal);
         return NULL;
     }
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     Py_BEGIN_ALLOW_THREADS
     sampler_stop();
     Py_END_ALLOW_THREADS
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *is_running(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) { return PyBool_FromLong(sampler_is_running()); }
@@ -183,6 +184,7 @@ static PyObject *collect(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
         options.timeline = sampled.timeline;
         encoded = otlp_encode(interval.table, &options, keep_request, &requests);
     }
+    sampler_release();
     Py_END_ALLOW_THREADS
     PyObject *list = take_requests(&requests);
     if (!list) return NULL;
@@ -215,7 +217,7 @@ static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 
 static PyObject *after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     sampler_after_fork_in_child();
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 #define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))

@@ -1,5 +1,5 @@
 /* A filled stack table -> the bytes of ExportProfilesServiceRequest messages (opentelemetry-proto v1.10, development version 1).
-   Pure: no clock, no lock, no Python. Follows the Export section of docs/contract.md. */
+   Pure: no clock, no lock, no Python. Follows the Export section of docs/stacks-and-links.md. */
 #ifndef OTEL_ASYNCPROF_OTLP_ENCODE_H
 #define OTEL_ASYNCPROF_OTLP_ENCODE_H
 

@@ -72,8 +72,8 @@ static uint32_t character_at(const unsigned char *data, size_t index, unsigned k
 }
 
 bool read_string(uint64_t string, char *text, size_t *size) {
-    enum { HEAD = 80, LONGEST_CHARACTER = 6, ELLIPSIS = 3 };
-    unsigned char head[HEAD], data[4 * CHARACTERS_PER_READ];
+    enum { LONGEST_CHARACTER = 6, ELLIPSIS = 3 };
+    unsigned char head[MAX_STR_HEAD_BYTES], data[4 * CHARACTERS_PER_READ];
     uint64_t type, length, address = string;
     uint32_t state;
     if (!copy(head, string, layout.str_compact_data)) return false;

@@ -30,6 +30,7 @@ struct sampler {
 
 static struct sampler *sampler; /* NULL until the first start; kept after stop for its last interval and its sums */
 static bool running;
+static pthread_mutex_t swapped = PTHREAD_MUTEX_INITIALIZER; /* held from a swap to its release */
 static uint32_t ignored_threads[MAX_IGNORED_THREADS];
 
 static void free_sampler(struct sampler *old) {
@@ -101,8 +102,10 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
     if (running) return "the sampler runs already";
     if (!span_link_learn_nodes()) return "contexts are not laid out as expected";
     safe_copy_use(!no_signal_handlers && signals_install() ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL);
+    pthread_mutex_lock(&swapped);
     free_sampler(sampler);
     sampler = calloc(1, sizeof *sampler);
+    pthread_mutex_unlock(&swapped);
     if (sampler) {
         sampler->tick = tick_new(options, asyncio_directory);
         sampler->spare = stack_table_new(STACK_TABLE_BYTES);
@@ -125,8 +128,7 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
 }
 
 void sampler_stop(void) {
-    if (!running) return;
-    running = false;
+    if (!__atomic_exchange_n(&running, false, __ATOMIC_ACQ_REL)) return;
     pthread_mutex_lock(&sampler->alarm.lock);
     sampler->stopping = true;
     pthread_mutex_unlock(&sampler->alarm.lock);
@@ -138,6 +140,7 @@ void sampler_stop(void) {
 bool sampler_is_running(void) { return running; }
 
 struct interval sampler_swap(void) {
+    pthread_mutex_lock(&swapped);
     if (!sampler) return (struct interval){0};
     pthread_mutex_lock(&sampler->tick_lock);
     struct stack_table *full = sampler->tick->stacks;
@@ -151,6 +154,8 @@ struct interval sampler_swap(void) {
     pthread_mutex_unlock(&sampler->tick_lock);
     return interval;
 }
+
+void sampler_release(void) { pthread_mutex_unlock(&swapped); }
 
 struct tick_options sampler_options(void) { return sampler ? sampler->tick->options : (struct tick_options){0}; }
 
@@ -181,5 +186,6 @@ bool sampler_ignore_thread(uint32_t native_id) {
 void sampler_after_fork_in_child(void) {
     sampler = NULL;
     running = false;
+    pthread_mutex_init(&swapped, NULL);
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) ignored_threads[i] = 0;
 }

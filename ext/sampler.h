@@ -20,14 +20,16 @@ void sampler_stop(void);
 
 bool sampler_is_running(void);
 
-/* What one interval held; table is NULL when there never was one. Valid until the next swap. */
+/* What one interval held; table is NULL when there never was one. */
 struct interval {
     const struct stack_table *table;
     uint64_t begin_unix_ns, end_unix_ns;
 };
 
-/* Gives the tables of the interval that ends now and lets the sampler go on with empty ones. Callers must not overlap. */
+/* Gives the tables of the interval that ends now and lets the sampler go on with empty ones. The tables are the caller's until it
+   calls sampler_release(); another swap, or a start, waits for that. */
 struct interval sampler_swap(void);
+void sampler_release(void);
 
 struct tick_options sampler_options(void);
 struct sampler_stats sampler_stats(void);

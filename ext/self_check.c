@@ -141,7 +141,7 @@ static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
     struct span_view view;
     uint64_t context = PyLong_AsUnsignedLongLong(address);
     if (PyErr_Occurred()) return NULL;
-    if (!span_link_learn_nodes() || !span_link_read(context, &view)) Py_RETURN_NONE;
+    if (!span_link_learn_nodes() || !span_link_read(context, &view)) return Py_NewRef(Py_None);
     return Py_BuildValue("(NN)", PyBytes_FromStringAndSize((const char *)view.trace_id, (Py_ssize_t)sizeof view.trace_id),
                          PyBytes_FromStringAndSize((const char *)view.span_id, (Py_ssize_t)sizeof view.span_id));
 }

@@ -195,7 +195,7 @@ static PyObject *id_bytes(const uint8_t *id, size_t size) { return PyBytes_FromS
 
 static PyObject *read_view(PyObject *Py_UNUSED(module), PyObject *context) {
     const struct view_part *part = span_view_of(context);
-    if (part == NULL || part->fields.checksum != span_view_checksum(&part->fields)) Py_RETURN_NONE;
+    if (part == NULL || part->fields.checksum != span_view_checksum(&part->fields)) return Py_NewRef(Py_None);
     const struct span_view *fields = &part->fields;
     PyObject *cell = Py_None;
     if (part->cell == NULL) Py_INCREF(cell);

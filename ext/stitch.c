@@ -7,7 +7,7 @@
 struct way {
     struct stitch_task *tasks;
     struct stack_table *stacks;
-    uint32_t path[MAX_AWAITING_TASKS]; /* leaf first */
+    uint32_t path[1 + MAX_AWAITING_TASKS]; /* leaf first */
     size_t length;
     struct stitched *out;
     size_t n_out;
@@ -48,7 +48,7 @@ static void climb(struct way *way, uint32_t position, double share, size_t budge
     for (uint32_t i = 0; i < task->n_parents; i++)
         if (!way->tasks[task->parents[i]].on_path) parents[count++] = task->parents[i];
     bool cut = count < task->n_parents; /* a cycle: what stands below depends on where the climb began */
-    if (count && way->length == MAX_AWAITING_TASKS) {
+    if (count && way->length == 1 + MAX_AWAITING_TASKS) {
         drop_count(DROP_too_deep);
         count = 0;
         cut = true;

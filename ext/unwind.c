@@ -9,7 +9,6 @@
 #define MAX_CHUNKS 64
 #define MAX_ATTEMPTS 3
 #define MAX_SKIPPED (2 * MAX_THREAD_FRAMES) /* entry frames make no raw frame, so that the frame bound alone ends no cycle of them */
-#define FRAME_HEAD 72                       /* covers layout.frame_… up to localsplus */
 #define CHUNK_HEAD 24
 
 /* A part of the data stack that was copied. */
@@ -45,19 +44,19 @@ static void copy_chunks(const struct thread_state *thread, uint8_t *bytes, struc
 static bool read_head(const struct pieces *pieces, unsigned *last, uint64_t frame, uint8_t *head) {
     for (unsigned i = 0; i < pieces->count; i++) {
         const struct piece *piece = &pieces->piece[(*last + i) % pieces->count];
-        if (frame < piece->address || frame - piece->address + FRAME_HEAD > piece->size) continue;
-        memcpy(head, piece->bytes + (frame - piece->address), FRAME_HEAD);
+        if (frame < piece->address || frame - piece->address + MAX_FRAME_HEAD_BYTES > piece->size) continue;
+        memcpy(head, piece->bytes + (frame - piece->address), MAX_FRAME_HEAD_BYTES);
         *last = (*last + i) % pieces->count;
         return true;
     }
-    return safe_copy(head, frame, FRAME_HEAD); /* a generator's frame lies in the generator */
+    return safe_copy(head, frame, MAX_FRAME_HEAD_BYTES); /* a generator's frame lies in the generator */
 }
 
 static size_t walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames) {
     size_t count = 0;
     unsigned last = 0;
     for (unsigned steps = 0; frame; steps++) {
-        uint8_t head[FRAME_HEAD];
+        uint8_t head[MAX_FRAME_HEAD_BYTES];
         if (count == MAX_THREAD_FRAMES - 1 || steps == MAX_SKIPPED) {
             drop_count(DROP_too_deep);
             frames[count++] = (struct raw_frame){.code = RAW_FRAME_TRUNCATED};

@@ -1,9 +1,10 @@
-"""Addresses of the interpreter's objects from which the native readers start: types, asyncio's task sets, interned names.
+"""Addresses of objects from which the native readers start: types, asyncio's task sets, interned names.
 
 Everything here is kept alive for as long as the process runs, so that an address never comes to mean another object.
 """
 
 import asyncio
+import asyncio.futures
 import asyncio.tasks
 import collections
 import contextvars
@@ -13,13 +14,13 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
-import _asyncio
 import opentelemetry.context
 
 from ._probe import ProbeLoop
+from .errors import ProfilerUnavailable
 
 # Enough variables for the root of their hash trie to be an array node, whatever their hashes.
 _VARIABLES_FOR_ARRAY_NODE = 256
@@ -28,8 +29,13 @@ _held: dict[str, Any] = {}
 
 
 def collect() -> dict[str, int]:
-    """Name -> address, for every name that the extension knows (0 where this version has no such object)."""
+    """Name -> address, for all that the extension knows; ProfilerUnavailable when asyncio's tasks are not in C."""
     if not _held:
+        if not hasattr(asyncio.tasks, "_CTask"):
+            # It takes no more than an "import _asyncio" before the first "import asyncio".
+            raise ProfilerUnavailable(
+                "asyncio runs without its C part (_asyncio): import asyncio before anything of it"
+            )
         _held.update(_types() | _asyncio_objects() | _names() | _contexts())
         _held["threads"] = threading._active  # type: ignore[attr-defined]
         _held["none"] = None
@@ -41,7 +47,7 @@ def asyncio_directory() -> str:
     return os.path.dirname(asyncio.BaseEventLoop.run_forever.__code__.co_filename)
 
 
-async def _async_generator() -> AsyncIterator[None]:
+async def _async_generator() -> AsyncGenerator[None, None]:
     yield
 
 
@@ -54,7 +60,7 @@ def _types() -> dict[str, type]:
     asend, athrow, anext_awaitable = generator.__anext__(), generator.aclose(), anext(generator, None)
     coroutine = _coroutine()
     wrapper = coroutine.__await__()
-    future_iterator = asyncio.Future(loop=ProbeLoop()).__await__()  # type: ignore[arg-type]
+    future_iterator = ProbeLoop().create_future().__await__()
     found = {
         "type_code": types.CodeType,
         "type_coroutine": types.CoroutineType,
@@ -65,8 +71,8 @@ def _types() -> dict[str, type]:
         "type_coroutine_wrapper": type(wrapper),
         "type_anext": type(anext_awaitable),
         "type_future_iterator": type(future_iterator),
-        "type_task": _asyncio.Task,
-        "type_future": _asyncio.Future,
+        "type_task": asyncio.tasks._CTask,  # type: ignore[attr-defined]
+        "type_future": asyncio.futures._CFuture,  # type: ignore[attr-defined]
         "type_weakref": weakref.ref,
         "type_function": types.FunctionType,
         "type_method": types.MethodType,
@@ -81,8 +87,9 @@ def _types() -> dict[str, type]:
         "type_context": contextvars.Context,
     }
     # Never to be awaited: closing them keeps Python from warning about that.
-    for awaitable in (asend, athrow, anext_awaitable, wrapper):
-        awaitable.close()  # type: ignore[attr-defined]
+    unawaited: list[Any] = [asend, athrow, anext_awaitable, wrapper]
+    for awaitable in unawaited:
+        awaitable.close()
     coroutine.close()
     return found
 
@@ -118,7 +125,9 @@ def _names() -> dict[str, str]:
 
 def _contexts() -> dict[str, Any]:
     small, large = contextvars.Context(), contextvars.Context()
-    variables = [contextvars.ContextVar(f"otel_asyncprof_{i}") for i in range(_VARIABLES_FOR_ARRAY_NODE)]
+    variables: list[contextvars.ContextVar[None]] = [
+        contextvars.ContextVar(f"otel_asyncprof_{i}") for i in range(_VARIABLES_FOR_ARRAY_NODE)
+    ]
     small.run(variables[0].set, None)
     for variable in variables:
         large.run(variable.set, None)

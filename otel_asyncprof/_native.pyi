@@ -17,7 +17,7 @@ class Stats(TypedDict):
     drops: dict[str, int]  # reason -> count
 
 class CollectedProfile(TypedDict):
-    """What one interval held: requests are serialised ExportProfilesServiceRequest messages, empty when there were no samples."""
+    """What one interval held: ExportProfilesServiceRequest messages, none without samples."""
 
     requests: list[bytes]
     samples: int
@@ -34,7 +34,7 @@ FEATURE_AWAITERS: Final[int]
 FEATURE_SPANS: Final[int]
 
 def prepare(*, anchors: dict[str, int]) -> None:
-    """Takes the anchors, so that the readers below can be called. RuntimeError when no layout table fits, or the sampler runs."""
+    """Takes the anchors, so that readers can be called. RuntimeError when no layout fits, or the sampler runs."""
 
 def start(
     *,
@@ -53,7 +53,7 @@ def start(
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 
 def stop() -> None:
-    """Ends the sampler thread and waits for it; what it has seen stays until collect(). Harmless when it does not run."""
+    """Ends the sampler thread and waits for it; what it has seen stays until collect(). May be called twice."""
 
 def is_running() -> bool: ...
 def collect(*, resource: bytes, resource_schema_url: str, scope_version: str) -> CollectedProfile:
@@ -108,7 +108,7 @@ class ViewFields(TypedDict):
     cell: CellFields | None
 
 class ContextVarsRuntimeContext:
-    """attach/get_current/detach over one ContextVar; a SpanContextView takes the place of a Context that carries a span."""
+    """attach, get_current, detach over one ContextVar; a SpanContextView stands for a Context with a span."""
 
     def __init__(
         self,
@@ -134,8 +134,6 @@ class ContextVarsRuntimeContext:
         """How often a context was set without a view because its span could not be read."""
     @property
     def open_spans(self) -> int: ...
-    @property
-    def _current_context(self) -> ContextVar[Any]: ...
     @property
     def view_type(self) -> type: ...
 

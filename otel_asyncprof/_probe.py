@@ -1,11 +1,11 @@
 """An event loop that runs nothing by itself: it drives one task by hand to where it waits, for readers to look at."""
 
 import asyncio
+import asyncio.futures
+import asyncio.tasks
 import contextlib
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
-
-import _asyncio
 
 # A name of our own: a task without one would use up a number of the application's "Task-N".
 PROBE_NAME = "otel_asyncprof probe"
@@ -30,11 +30,11 @@ class ProbeLoop:
 
     def create_future(self) -> "asyncio.Future[None]":
         """A future of this loop."""
-        return _asyncio.Future(loop=self)  # type: ignore[arg-type]
+        return asyncio.futures._CFuture(loop=self)  # type: ignore[attr-defined, no-any-return]
 
     def create_task(self, coroutine: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """A C task of this loop, whatever task factory the application has."""
-        return _asyncio.Task(coroutine, loop=self, name=PROBE_NAME)  # type: ignore[arg-type]
+        return asyncio.tasks._CTask(coroutine, loop=self, name=PROBE_NAME)  # type: ignore[attr-defined, no-any-return]
 
     def run_scheduled(self) -> None:
         """Runs callbacks until none is left."""

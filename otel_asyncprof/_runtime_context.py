@@ -11,7 +11,7 @@ import contextvars
 import gc
 import logging
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,27 +82,35 @@ def task_context(task: Any) -> contextvars.Context | None:
     return context if type(context) is contextvars.Context else None
 
 
-def install() -> bool:
-    """Puts our runtime context in place and gives existing contexts views; false, with a warning, if that cannot be."""
-    global _installed
-    if _installed is not None:
-        return True
+def make(notice: Callable[[Any], object]) -> "_native.ContextVarsRuntimeContext | None":
+    """Makes our runtime context over OpenTelemetry's ContextVar; None when contexts are kept in another way."""
     original: Any = opentelemetry.context._RUNTIME_CONTEXT
     context_var = getattr(original, "_current_context", None)
     if type(original) is not ContextVarsRuntimeContext or not isinstance(context_var, contextvars.ContextVar):
-        name = f"{type(original).__module__}.{type(original).__qualname__}"
-        _logger.warning("samples will not be linked to spans: OpenTelemetry's contexts are kept by %s", name)
-        return False
-    native: Any = _native.ContextVarsRuntimeContext(
+        return None
+    return _native.ContextVarsRuntimeContext(
         context_var,
         Context,
         _SPAN_KEY,
         NonRecordingSpan,
         asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
         asyncio.events._get_running_loop,
-        notice_span_processor,
+        notice,
     )
-    _installed = _Installed(original, context_var, native)
+
+
+def install() -> bool:
+    """Puts our runtime context in place and gives existing contexts views; false, with a warning, if that cannot be."""
+    global _installed
+    if _installed is not None:
+        return True
+    original: Any = opentelemetry.context._RUNTIME_CONTEXT
+    native: Any = make(notice_span_processor)
+    if native is None:
+        name = f"{type(original).__module__}.{type(original).__qualname__}"
+        _logger.warning("samples will not be linked to spans: OpenTelemetry's contexts are kept by %s", name)
+        return False
+    _installed = _Installed(original, native._current_context, native)
     opentelemetry.context._RUNTIME_CONTEXT = native
     _backfill(_installed)
     return True

@@ -1,4 +1,4 @@
-"""Trust is earned at start: the native readers run over live objects, and what they read is compared with what Python says."""
+"""Trust is earned at start: the native readers run over live objects, and Python says whether they read right."""
 
 import asyncio
 import contextvars
@@ -7,12 +7,10 @@ import types
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import opentelemetry.context
 from opentelemetry.context.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
-from opentelemetry.trace.propagation import _SPAN_KEY
 
-from . import _native
+from . import _native, _runtime_context
 from ._probe import PROBE_NAME, ProbeLoop
 
 _TRACE_ID = 0x0123456789ABCDEF_FEDCBA9876543210
@@ -27,7 +25,7 @@ class Mismatch(Exception):
 
 def run(anchors: dict[str, int]) -> dict[str, str]:
     """Feature (threads, tasks, awaiters, spans) -> "" when the readers agree with Python, or what does not match."""
-    runtime_context = _make_runtime_context()  # first: the type of views exists from then on
+    runtime_context = _runtime_context.make(lambda _: None)  # first: the type of views exists from then on
     _native.prepare(anchors=anchors)
     checks: dict[str, Callable[[], None]] = {
         "threads": _check_threads,
@@ -96,7 +94,11 @@ def _check_tasks() -> None:
         _expect("a task's name", read["name"], PROBE_NAME)
         _expect("a task's outer frame", read["frames"][0], _describe(coroutine.cr_frame))
         _expect("a task's frames", [function for function, _, _ in read["frames"]], ["_outer", "_generator", "_inner"])
-        _expect("a task's lines", [line for _, _, line in read["frames"]], [_body_line(f) for f in (_outer, _generator, _inner)])
+        _expect(
+            "a task's lines",
+            [line for _, _, line in read["frames"]],
+            [_body_line(f) for f in (_outer, _generator, _inner)],
+        )
         _expect("a suspended task", read["waiting"], True)
 
 
@@ -115,30 +117,35 @@ async def _await(child: "asyncio.Task[Any]") -> None:
 
 def _check_awaiters() -> None:
     loop = ProbeLoop()
-    with loop.suspended(loop.await_future(loop.create_future())) as (child,), loop.suspended(_await(child)) as (parent,):
+    with (
+        loop.suspended(loop.await_future(loop.create_future())) as (child,),
+        loop.suspended(_await(child)) as (parent,),
+    ):
         _expect("the awaiter of a task", _native.read_task(id(child))["awaiters"], [id(parent)])
-    with loop.suspended(loop.await_future(loop.create_future())) as (child,), loop.suspended(_gather(child)) as (parent,):
+    with (
+        loop.suspended(loop.await_future(loop.create_future())) as (child,),
+        loop.suspended(_gather(child)) as (parent,),
+    ):
         _expect("the awaiter of a gathered task", _native.read_task(id(child))["awaiters"], [id(parent)])
-
-
-def _make_runtime_context() -> "_native.ContextVarsRuntimeContext | None":
-    variable = getattr(opentelemetry.context._RUNTIME_CONTEXT, "_current_context", None)
-    if not isinstance(variable, contextvars.ContextVar):
-        return None
-    return _native.ContextVarsRuntimeContext(variable, Context, _SPAN_KEY, NonRecordingSpan, {}, lambda: None, lambda _: None)
 
 
 def _check_spans(runtime_context: "_native.ContextVarsRuntimeContext | None") -> None:
     if runtime_context is None:
         raise Mismatch("OpenTelemetry's context is not kept in a context variable (OTEL_PYTHON_CONTEXT?)")
-    span = NonRecordingSpan(SpanContext(_TRACE_ID, _SPAN_ID, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+    span = NonRecordingSpan(
+        SpanContext(_TRACE_ID, _SPAN_ID, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    )
     view = runtime_context.view(set_span_in_context(span, Context()))
     # With few and with many other variables the value hangs at other places of the hash trie.
     for others in (0, 40, 400):
         context = contextvars.Context()
         for i in range(others):
-            context.run(contextvars.ContextVar(f"other_{i}").set, i)
+            other: contextvars.ContextVar[int] = contextvars.ContextVar(f"other_{i}")
+            context.run(other.set, i)
         _expect("a context without a span", _native.read_link(id(context)), None)
         context.run(runtime_context._current_context.set, view)
-        _expect("a context's span", _native.read_link(id(context)), (_TRACE_ID.to_bytes(16, "big"), _SPAN_ID.to_bytes(8, "big")))
-
+        _expect(
+            "a context's span",
+            _native.read_link(id(context)),
+            (_TRACE_ID.to_bytes(16, "big"), _SPAN_ID.to_bytes(8, "big")),
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -64,10 +65,10 @@ class Run:
     """What one run of a target gave."""
 
     def __init__(self, result: dict[str, Any], capture: int = 0) -> None:
-        self.report = result["report"]
+        self.report = copy.deepcopy({key: value for key, value in result["report"].items() if key != "captures"})
         self.snapshots = result["snapshots"]
         self.stderr: str = result["stderr"]
-        captured = self.report["captures"][capture]
+        captured = result["report"]["captures"][capture]
         self.stats: dict[str, Any] = captured["stats"]
         self.cpu: float = captured["cpu"]
         self.wall: float = captured["wall"]
@@ -91,10 +92,10 @@ class Run:
         return next((name for name in reversed(sample.names) if name in spans), "")
 
     def links(self) -> dict[str, set[int]]:
-        """The span ids with which each of those functions was seen."""
+        """The span ids with which each of those functions was seen in its work or its waiting."""
         links: dict[str, set[int]] = defaultdict(set)
         for sample in self.samples:
-            if owner := self.owner(sample):
+            if sample.leaf in ("burn", "sleep", "Condition.wait") and (owner := self.owner(sample)):
                 links[owner].add(sample.span_id)
         return dict(links)
 

@@ -7,7 +7,11 @@
 
 /* Largest offset or size that a table may name: a larger one is a broken table. Keeps sums far from overflow. */
 #define MAX_LAYOUT_OFFSET (1u << 20)
+/* What readers copy of an object at once: the fields that they take from the copy lie inside. */
 #define MAX_THREAD_STATE_BYTES 512
+#define MAX_FRAME_HEAD_BYTES 72 /* up to localsplus */
+#define MAX_CODE_HEAD_BYTES 208 /* up to the instructions */
+#define MAX_STR_HEAD_BYTES 80
 #define LAYOUT_ABSENT UINT32_MAX /* the field does not exist in this version */
 
 struct layout {

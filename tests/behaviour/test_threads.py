@@ -63,7 +63,7 @@ def test_a_callback_has_the_threads_stack_and_no_task(run: RunTarget) -> None:
     profile = run("callbacks", capture="own")
     assert profile.threads_burning() == profile.python_threads("thread_running")
     assert {sample.names[-2] for sample in profile.with_function("burn")} == {"soon", "later"}
-    assert profile.waiting() == profile.expect_waiting("Task-1: main | sleeper: sleeper > sleep")
+    assert profile.waiting() == profile.expect_waiting("Task-1: main > wait > _wait | sleeper: sleeper > sleep")
 
 
 def test_a_running_task_gives_no_second_sample_of_its_thread(run: RunTarget) -> None:

@@ -47,28 +47,23 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def build(python: str, kind: str, into: Path) -> Path:
-    """Builds the wheel or the sdist of this project with one interpreter."""
-    if kind == "sdist":
-        run(sys.executable, "-m", "build", "--sdist", "--outdir", into, ROOT, cwd=into)
-        (made,) = into.glob("*.tar.gz")
-    else:
-        run(python, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", into, ROOT, cwd=into)
-        (made,) = into.glob("*.whl")
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution."""
+    folder = tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT, cwd=folder)
+    (made,) = folder.glob("*.tar.gz")
     return made
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built on the oldest supported Python."""
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the sdist on the oldest supported Python: nothing left over in the tree can get into it."""
+    folder = tmp_path_factory.mktemp("wheel")
     python = run(ROOT / ".ci" / "find_pythons", OLDEST, cwd=ROOT).strip()
-    return build(python, "wheel", tmp_path_factory.mktemp("wheel"))
-
-
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution."""
-    return build(sys.executable, "sdist", tmp_path_factory.mktemp("sdist"))
+    run(python, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", folder, sdist, cwd=folder)
+    (made,) = folder.glob("*.whl")
+    return made
 
 
 def installed_python(archive: Path, folder: Path, *, with_dependencies: bool) -> Path:

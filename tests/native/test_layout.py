@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -22,8 +23,8 @@ SECONDS = 60
 WITHOUT_HEADER = {
     "deque_left_block": "(long)&((dequeobject *)0)->leftblock",
     "deque_left_index": "(long)&((dequeobject *)0)->leftindex",
-    "deque_block_items": "(long)&((BLOCK *)0)->data",
-    "deque_block_length": "sizeof(((BLOCK *)0)->data) / sizeof(void *)",
+    "deque_block_items": "(long)&((struct BLOCK *)0)->data",
+    "deque_block_length": "sizeof(((struct BLOCK *)0)->data) / sizeof(void *)",
     "partial_function": "(long)&((partialobject *)0)->fn",
     "partial_args": "(long)&((partialobject *)0)->args",
     "wrapper_inner": "(long)&((PyAsyncGenASend *)0)->ags_gen",
@@ -61,11 +62,11 @@ LOOP_HOLDER = "(long)&((PyRunningLoopHolder *)0)->rl_loop"
 class Interpreter:
     """An installed CPython with what it says of itself."""
 
-    path: str
     version: str
     minor: int
     include: str
-    asyncio: str  # the file of _asyncio: an extension module, or the interpreter itself
+    core: str  # the file of the interpreter itself: an executable or a library
+    asyncio: str  # the file of _asyncio: an extension module, or core
 
     @property
     def table(self) -> Path:
@@ -74,10 +75,12 @@ class Interpreter:
 
 
 QUESTION = """
-import sys, sysconfig, _asyncio
-assert sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
-own = getattr(_asyncio, "__file__", sys.executable)
-print(*("%d.%d.%d" % sys.version_info[:3], sys.version_info[1], sysconfig.get_path("include"), own), sep="\\n")
+import os, platform, sys, sysconfig, _asyncio
+about = sysconfig.get_config_var
+assert sys.implementation.name == "cpython" and not about("Py_GIL_DISABLED")
+core = os.path.join(about("LIBDIR"), about("INSTSONAME")) if about("Py_ENABLE_SHARED") else sys.executable
+print(platform.python_version(), sys.version_info[1], sysconfig.get_path("include"), sep="\\n")
+print(os.path.realpath(core), getattr(_asyncio, "__file__", os.path.realpath(core)), sep="\\n")
 """
 
 
@@ -86,9 +89,8 @@ def ask(python: str) -> Interpreter | None:
     done = subprocess.run([python, "-c", QUESTION], capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
         return None
-    version, minor, include, asyncio = done.stdout.splitlines()
-    path = os.path.realpath(python)
-    return Interpreter(path, version, int(minor), include, os.path.realpath(asyncio)) if int(minor) in MINORS else None
+    version, minor, include, core, asyncio = done.stdout.splitlines()
+    return Interpreter(version, int(minor), include, core, asyncio) if int(minor) in MINORS else None
 
 
 def installed() -> list[Interpreter]:
@@ -103,6 +105,9 @@ def installed() -> list[Interpreter]:
 
 INTERPRETERS = installed()
 every_interpreter = pytest.mark.parametrize("python", INTERPRETERS, ids=lambda found: found.version)
+with_published_table = pytest.mark.parametrize(
+    "python", [python for python in INTERPRETERS if python.minor >= 13], ids=lambda found: found.version
+)
 
 
 def layout_fields() -> set[str]:
@@ -159,7 +164,7 @@ def evaluate(binary: str, expressions: dict[str, str]) -> dict[str, int]:
 
 def test_the_interpreter_that_runs_the_tests_is_among_those_looked_at() -> None:
     """The others are looked at where they are installed."""
-    assert "%d.%d.%d" % sys.version_info[:3] in {python.version for python in INTERPRETERS}
+    assert platform.python_version() in {python.version for python in INTERPRETERS}
 
 
 @every_interpreter
@@ -202,27 +207,41 @@ def test_any_wrong_constant_is_found(python: Interpreter, tmp_path: Path) -> Non
 
 @every_interpreter
 def test_fields_in_no_header_are_what_the_debug_information_says(python: Interpreter) -> None:
-    """Futures, tasks, deques, partials, awaitables and the nodes of hash tries; else the self-check at start covers them."""
+    """Where it is missing, the self-check at start covers tasks, deques, partials, awaitables and hash tries."""
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
     core = WITHOUT_HEADER | (ONLY_IN_3_11 if python.minor == 11 else {}) | ALSO_WRAPPER_INNER
     holder = {"loop holder": LOOP_HOLDER} if python.minor == 11 else {}
-    of_core = evaluate(python.path, core)
+    of_core = evaluate(python.core, core)
     of_asyncio = evaluate(python.asyncio, IN_ASYNCIO | {"future iterator": FUTURE_ITERATOR} | holder)
     if not of_core or not of_asyncio:
-        pytest.skip(f"{python.path} has no debug information")
+        pytest.skip(f"{python.core} has no debug information")
     ours = table_values(python.minor)
     inner = dict.fromkeys([*ALSO_WRAPPER_INNER, "future iterator", *holder], ours["wrapper_inner"])
     assert of_core | of_asyncio == {name: ours[name] for name in without_header(python.minor)} | inner
 
 
-@every_interpreter
+@with_published_table
 def test_positions_in_the_published_table_are_those_of_its_header(python: Interpreter, tmp_path: Path) -> None:
     """From 3.13 on the interpreter says much of its layout itself."""
-    if python.minor < 13:
-        pytest.skip("publishes nothing before 3.13")
     pairs = compile_and_run(python, HERE / "debug_offsets_of_headers.c", python.table, tmp_path / "program")
     assert {name: pairs[name] for name in wrong(pairs)} == {}
     source = (EXT / "cpython" / "debug_offsets.c").read_text(encoding="utf-8")
-    fields = set(re.findall(r"\{\d+, &layout\.(\w+)\}", source))
+    fields = set(re.findall(r"\{\d+, &layout\.(\w+), ", source))
     assert pairs.keys() == fields | {"COOKIE", "VERSION", "FREE_THREADED", "offset of the table in _PyRuntime"}
+
+
+@every_interpreter
+def test_what_readers_take_from_a_copy_lies_inside_it(python: Interpreter) -> None:
+    """The sizes of their buffers, beside the largest offsets of each table."""
+    header = (EXT / "cpython" / "layout.h").read_text(encoding="utf-8")
+    room = {name: int(size) for name, size in re.findall(r"#define MAX_(\w+)_BYTES (\d+)", header)}
+    ours = table_values(python.minor)
+    assert ours["thread_size"] <= room["THREAD_STATE"]
+    assert ours["frame_localsplus"] <= room["FRAME_HEAD"]
+    assert ours["code_instructions"] <= room["CODE_HEAD"]
+    assert max(ours["str_compact_data"], ours["str_state"] + 8) <= room["STR_HEAD"]
+    frame = {name: value for name, value in ours.items() if name.startswith("frame_") and name != "frame_localsplus"}
+    assert max(frame.values()) < ours["frame_localsplus"]
+    code = {name: value for name, value in ours.items() if name.startswith("code_") and name != "code_instructions"}
+    assert max(code.values()) < ours["code_instructions"]

@@ -1,4 +1,4 @@
-"""The pure C tables and the encoder, tested in C under the address and undefined-behaviour sanitizers."""
+"""The pure C parts, tested in C under the address and undefined-behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ PROGRAMS = {
     "test_intern_table": ["intern_table.c"],
     "test_stack_table": TABLES,
     "test_protobuf": ["protobuf.c"],
+    "test_debug_offsets": ["cpython/layout.c"],
+    "test_stitch": [*TABLES, "stitch.c"],
     "test_otlp_encode": [*TABLES, "protobuf.c", "sample_groups.c", "otlp_dictionary.c", "otlp_encode.c"],
 }
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{EXT}"]

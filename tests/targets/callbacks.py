@@ -13,14 +13,20 @@ def later() -> None:
     burn(0.15)
 
 
+def end(looking: phase, task: "asyncio.Task[None]") -> None:
+    looking.__exit__(None, None, None)
+    task.cancel()
+
+
 async def sleeper() -> None:
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(60)
 
 
 async def main() -> None:
+    loop = asyncio.get_running_loop()
     task = asyncio.create_task(sleeper(), name="sleeper")
     await asyncio.sleep(0)
-    with phase():
-        asyncio.get_running_loop().call_soon(soon)
-        asyncio.get_running_loop().call_later(0.05, later)
-        await task
+    loop.call_later(0.01, lambda: loop.call_soon(soon))
+    loop.call_later(0.02, later)
+    loop.call_later(0.6, end, phase().__enter__(), task)
+    await asyncio.wait([task])

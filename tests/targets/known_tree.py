@@ -2,7 +2,7 @@
 
 import asyncio
 
-from targets.support import burn
+from targets.support import spin
 
 
 async def wait_60() -> None:
@@ -14,11 +14,11 @@ async def wait_120() -> None:
 
 
 def work_40() -> None:
-    burn(0.4)
+    spin(0.4)
 
 
 def work_80() -> None:
-    burn(0.8)
+    spin(0.8)
 
 
 async def left() -> None:

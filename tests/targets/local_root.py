@@ -5,7 +5,7 @@ import asyncio
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from targets.support import expect_span, tracer
+from targets.support import expect_span, phase, tracer
 
 REMOTE = NonRecordingSpan(SpanContext(0xABCDEF, 0x123456, is_remote=True, trace_flags=TraceFlags(1)))
 
@@ -14,12 +14,12 @@ async def own_trace() -> None:
     with tracer().start_as_current_span("root"):
         expect_span("own_trace")
         with tracer().start_as_current_span("inner"):
-            await asyncio.sleep(60)
+            await asyncio.sleep(0.3)
 
 
 async def innermost() -> None:
     with tracer().start_as_current_span("innermost"):
-        await asyncio.sleep(60)
+        await asyncio.sleep(0.3)
 
 
 async def below_remote() -> None:
@@ -30,4 +30,5 @@ async def below_remote() -> None:
 
 
 async def main() -> None:
-    await asyncio.gather(own_trace(), below_remote())
+    with phase():
+        await asyncio.gather(own_trace(), below_remote())

@@ -1,23 +1,22 @@
 """Children whose parent left the span, ended its span, or is gone."""
 
 import asyncio
+from typing import Any
 
 from opentelemetry import trace
 
-from targets.support import name_me, tracer
+from targets.support import SNAPSHOTS, phase, snapshot, tracer
 
-KEPT = []
+KEPT: list[Any] = []
 
 
-async def child(name: str) -> None:
-    name_me(name)
-    await asyncio.sleep(60)
+async def child() -> None:
+    await asyncio.sleep(0.5)
 
 
 async def ended() -> None:
-    name_me("parent of ended")
     with tracer().start_as_current_span("ended"):
-        KEPT.append(asyncio.create_task(child("ended")))
+        KEPT.append(asyncio.create_task(child(), name="ended"))
         await asyncio.sleep(0)
     await asyncio.Event().wait()
 
@@ -25,19 +24,23 @@ async def ended() -> None:
 async def gone() -> None:
     span = tracer().start_span("gone")
     with trace.use_span(span):
-        KEPT.append(asyncio.create_task(child("gone")))
+        KEPT.append(asyncio.create_task(child(), name="gone"))
     KEPT.append(span)
 
 
 async def moved_on() -> None:
-    name_me("parent of moved on")
     span = tracer().start_span("moved on")
     with trace.use_span(span):
-        KEPT.append(asyncio.create_task(child("moved on")))
+        KEPT.append(asyncio.create_task(child(), name="moved on"))
     KEPT.append(span)
     with tracer().start_as_current_span("next request"):
         await asyncio.Event().wait()
 
 
 async def main() -> None:
-    await asyncio.gather(ended(), gone(), moved_on())
+    with phase():
+        tasks = [asyncio.create_task(function(), name=f"parent of {function.__name__}") for function in (ended, gone, moved_on)]
+        await asyncio.sleep(0.4)
+        SNAPSHOTS.append(snapshot())
+    for task in tasks:
+        task.cancel()

@@ -3,13 +3,13 @@
 import asyncio
 import random
 
-from targets.support import burn, expect_span, named, phase, tracer
+from targets.support import expect_span, named, phase, spin, tracer
 
 REQUESTS = 200
 
 
 def work() -> None:
-    burn(0.004)
+    spin(0.004)
 
 
 async def pause() -> None:

@@ -4,20 +4,20 @@ import asyncio
 import threading
 import time
 
-from targets.support import burn, phase
+from targets.support import phase, spin
 
 
 def work_of_task() -> None:
-    burn(0.03)
+    spin(0.03)
 
 
 def work_of_callback() -> None:
-    burn(0.02)
+    spin(0.02)
 
 
 def work_of_thread() -> None:
     for _ in range(12):
-        burn(0.02)
+        spin(0.02)
         time.sleep(0.04)
 
 

@@ -28,10 +28,19 @@ _chains_burnt: set[tuple[Frame, ...]] = set()
 
 
 def burn(seconds: float) -> None:
-    """Uses this much CPU time of the calling thread, on one line."""
-    _remember_running(sys._getframe(), 5)
-    end = time.thread_time() + seconds
+    """Uses this much CPU time of the calling thread, on the line BURN_LINE."""
+    end = _remember_running(sys._getframe()) + seconds
     while time.thread_time() < end: pass  # noqa: E701
+
+
+BURN_LINE = burn.__code__.co_firstlineno + 3
+
+
+def spin(seconds: float) -> None:
+    """Uses this much CPU time and notes nothing: for programs in which many stacks work."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
 
 
 def name_me(name: str) -> None:
@@ -123,24 +132,26 @@ def snapshot() -> dict[str, Any]:
     }
 
 
-def _remember_running(frame: FrameType, lines_to_loop: int) -> None:
+def _remember_running(frame: FrameType) -> float:
+    """Keeps what Python says now, once for every distinct stack; gives the CPU time at which the work begins."""
     stack = sync_stack(frame)
     function, file, _, first_line = stack[-1]
-    stack[-1] = (function, file, first_line + lines_to_loop - 1, first_line)
-    if tuple(stack) in _chains_burnt:
-        return
-    _chains_burnt.add(tuple(stack))
+    stack[-1] = (function, file, BURN_LINE, first_line)
+    if tuple(stack) not in _chains_burnt:
+        _chains_burnt.add(tuple(stack))
+        SNAPSHOTS.append(snapshot() | _running(stack))
+    return time.thread_time()
+
+
+def _running(stack: list[Frame]) -> dict[str, Any]:
     try:
         task = asyncio.current_task()
     except RuntimeError:
         task = None
     if task is None:
-        running = {"thread_running": {threading.current_thread().name: stack}}
-    else:
-        own = [one for one in stack[len(entry_frames(stack)) :] if not is_machinery(one)]
-        running = {"running": {task.get_name(): own}}
-    SNAPSHOTS.append(snapshot() | running)
-    gc.collect()  # or a collection that is due now would run, and be seen, before the work
+        return {"thread_running": {threading.current_thread().name: stack}}
+    own = [frame for frame in stack[len(entry_frames(stack)) :] if not is_machinery(frame)]
+    return {"running": {task.get_name(): own}}
 
 
 class phase:

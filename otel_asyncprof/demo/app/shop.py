@@ -94,7 +94,10 @@ async def product_pages(region: str) -> AsyncIterator[Rows]:
 
 async def collect(pages: AsyncIterator[Rows]) -> Rows:
     """All rows of all pages."""
-    return [row async for page in pages for row in page]
+    rows = []
+    async for page in pages:
+        rows.extend(page)
+    return rows
 
 
 def render_csv(rows: Rows) -> str:
