@@ -2,7 +2,7 @@
 
 import asyncio
 
-from targets.support import expect_span, name_me, phase, tracer
+from targets.support import expect_span, phase, tracer
 
 
 class Connection:
@@ -29,18 +29,17 @@ async def query(pool: Pool) -> str:
 
 
 async def request(pool: Pool, number: int) -> None:
-    name_me(f"request {number}")
     with tracer().start_as_current_span(f"request {number}"):
         expect_span(f"request {number}")
         await query(pool)
 
 
 async def poller() -> None:
-    name_me("poller")
     await asyncio.sleep(0.6)
 
 
 async def main() -> None:
     pool = Pool()
     with phase():
-        await asyncio.gather(poller(), *(request(pool, number) for number in range(3)))
+        requests = [asyncio.create_task(request(pool, number), name=f"request {number}") for number in range(3)]
+        await asyncio.gather(poller(), *requests)

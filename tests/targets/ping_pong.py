@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from targets.support import name_me, phase, spin
+from targets.support import phase, spin
 
 
 def math() -> None:
@@ -11,7 +11,6 @@ def math() -> None:
 
 
 async def works() -> None:
-    name_me("worker")
     end = time.monotonic() + 1
     while time.monotonic() < end:
         math()
@@ -25,7 +24,7 @@ async def waits() -> None:
 async def look(sleepers: "list[asyncio.Task[None]]") -> None:
     await asyncio.sleep(0)
     with phase():
-        await asyncio.create_task(works())
+        await asyncio.create_task(works(), name="worker")
     for sleeper in sleepers:
         sleeper.cancel()
 
