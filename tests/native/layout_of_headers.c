@@ -101,11 +101,15 @@ static void print_frames(void) {
     VALUE(state_awaiting, 0);
     VALUE(resume_opcodes[0], RESUME);
 #endif
+#if PY_MINOR_VERSION >= 12
+    ABSENT(frame_is_entry);
+#endif
 #if PY_MINOR_VERSION == 12
     VALUE(owner_skip_from, FRAME_OWNED_BY_CSTACK);
     VALUE(resume_opcodes[1], INSTRUMENTED_RESUME);
 #elif PY_MINOR_VERSION == 11
     VALUE(owner_skip_from, FRAME_OWNED_BY_FRAME_OBJECT + 1); /* no frame is skipped */
+    OFFSET(frame_is_entry, _PyInterpreterFrame, is_entry);
     VALUE(resume_opcodes[1], RESUME_QUICK);
 #endif
     OFFSET(chunk_previous, _PyStackChunk, previous);
