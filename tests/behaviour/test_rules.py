@@ -28,7 +28,16 @@ def test_uvloops_own_frames_are_left_out(run_once: RunTarget) -> None:
 def test_a_first_step_stands_on_the_creator(run: RunTarget, loop_kind: str) -> None:
     """R1: an eager one on its creator's stack, through create_task; another on the creator that awaits it."""
     profile = run("eager_first_step", capture="own")
-    eager = (*ENTRY, "main", "creator", "create_task", "create_eager_task_factory.<locals>.factory", "child", "work", "burn")
+    eager = (
+        *ENTRY,
+        "main",
+        "creator",
+        "create_task",
+        "create_eager_task_factory.<locals>.factory",
+        "child",
+        "work",
+        "burn",
+    )
     later = (*ENTRY, "main", "creator", "child", "work", "burn")
     assert profile.names(s for s in profile.samples if s.leaf == "burn") == {eager if loop_kind == "eager" else later}
 
@@ -90,7 +99,9 @@ def test_lines_are_right_however_far_and_in_whatever_statement(run_once: RunTarg
     """WS13, R8: lines 1, 305 and 40,999, in calls over several lines and in a finally."""
     profile = run_once("far_lines", capture="own")
     assert profile.burning() == profile.python_burning()
-    lines = {frame[2:] for sample in profile.with_function("burn") for frame in sample.frames if "/generated/" in frame[1]}
+    lines = {
+        frame[2:] for sample in profile.with_function("burn") for frame in sample.frames if "/generated/" in frame[1]
+    }
     assert lines == {(1, 1), (305, 300), (40_999, 40_000)}
 
 
