@@ -95,8 +95,8 @@ static uint32_t classify(const struct code_table *table, const char *file, size_
         const char *rest = file + directory;
         size_t rest_size = file_size - directory;
         for (size_t i = 0; i < sizeof machinery / sizeof machinery[0]; i++)
-            if (is_name(rest, rest_size, machinery[i])) return FRAME_MACHINERY;
-        return is_name(rest, rest_size, "/events.py") && is_name(name, name_size, "Handle._run") ? FRAME_MACHINERY : 0;
+            if (is_name(rest, rest_size, machinery[i])) return FRAME_MACHINERY | (i > 0 ? FRAME_STOCK_LOOP : 0);
+        return is_name(rest, rest_size, "/events.py") && is_name(name, name_size, "Handle._run") ? FRAME_MACHINERY | FRAME_CALLBACK : 0;
     }
     if (ends_with(file, file_size, "/uvloop/__init__.py")) return FRAME_MACHINERY | FRAME_LOOP_WRAPPER;
     /* memmem: file is no C string, it may hold a NUL */

@@ -15,6 +15,8 @@ enum {
     FRAME_LOOP_WRAPPER = 2,    /* a coroutine that a loop library puts around the user's */
     FRAME_INSTRUMENTATION = 4, /* put in between by opentelemetry.instrumentation */
     FRAME_SYNTHETIC = 8,       /* <unreadable> and its like */
+    FRAME_STOCK_LOOP = 16,     /* asyncio's own loop, which has Python frames for everything it does */
+    FRAME_CALLBACK = 32,       /* by which asyncio's own loop runs a callback */
 };
 
 struct resolved_frame {

@@ -7,7 +7,7 @@
 #include "safe_copy.h"
 
 #define MAX_BASES 16      /* depth of a class hierarchy */
-#define MAX_INT_DIGITS 3  /* 90 bits: enough for any 64-bit value */
+#define MAX_INT_DIGITS 8  /* 240 bits: more than any id has */
 #define MAX_SEQUENCE (1u << 24)
 #define INT_DIGIT_BITS 30
 #define CHARACTERS_PER_READ 512
@@ -107,23 +107,44 @@ bool read_string(uint64_t string, char *text, size_t *size) {
     return true;
 }
 
-bool read_int(uint64_t integer, int64_t *value) {
-    struct { uint64_t count, type, tag; uint32_t digits[MAX_INT_DIGITS + 1]; } object;
-    uint64_t digits, magnitude = 0;
-    bool negative;
-    if (!copy(&object, integer, layout.int_digits)) return false;
-    if (object.type != anchors.type_int) return reject();
+/* The sign and the digits, least significant first; returns how many. False when there are more than capacity. */
+static bool read_digits(uint64_t integer, uint32_t *digits, size_t capacity, size_t *count, bool *negative) {
+    struct { uint64_t references, type, tag; } head;
+    if (!copy(&head, integer, sizeof head)) return false;
+    if (head.type != anchors.type_int && !read_is_subtype(head.type, anchors.type_int)) return reject();
     if (layout.int_tag_is_size) {
-        negative = (int64_t)object.tag < 0;
-        digits = negative ? -object.tag : object.tag;
+        *negative = (int64_t)head.tag < 0;
+        *count = *negative ? -head.tag : head.tag;
     } else {
-        negative = (object.tag & 3) == 2;
-        digits = object.tag >> 3;
+        *negative = (head.tag & 3) == 2;
+        *count = head.tag >> 3;
     }
-    if (digits > MAX_INT_DIGITS) return reject();
-    if (!copy(object.digits, integer + layout.int_digits, digits * sizeof object.digits[0])) return false;
-    for (uint64_t i = digits; i-- > 0;) magnitude = magnitude << INT_DIGIT_BITS | object.digits[i];
+    return *count <= capacity ? copy(digits, integer + layout.int_digits, *count * sizeof digits[0]) : reject();
+}
+
+bool read_int(uint64_t integer, int64_t *value) {
+    uint32_t digits[3];
+    size_t count;
+    uint64_t magnitude = 0;
+    bool negative;
+    if (!read_digits(integer, digits, sizeof digits / sizeof digits[0], &count, &negative)) return false;
+    while (count-- > 0) magnitude = magnitude << INT_DIGIT_BITS | digits[count];
     *value = (int64_t)(negative ? -magnitude : magnitude);
+    return true;
+}
+
+bool read_int_bytes(uint64_t integer, uint8_t *bytes, size_t size) {
+    uint32_t digits[MAX_INT_DIGITS];
+    size_t count, bit = 0;
+    bool negative;
+    if (!read_digits(integer, digits, MAX_INT_DIGITS, &count, &negative) || negative) return false;
+    memset(bytes, 0, size);
+    for (size_t i = 0; i < count; i++)
+        for (unsigned of_digit = 0; of_digit < INT_DIGIT_BITS; of_digit++, bit++) {
+            if (!(digits[i] >> of_digit & 1)) continue;
+            if (bit / 8 >= size) return false;
+            bytes[size - 1 - bit / 8] |= (uint8_t)(1u << bit % 8);
+        }
     return true;
 }
 

@@ -20,6 +20,9 @@ bool read_string(uint64_t string, char *text, size_t *size);
 
 bool read_int(uint64_t integer, int64_t *value);
 
+/* A non-negative int as size bytes, most significant first. False when it needs more. */
+bool read_int_bytes(uint64_t integer, uint8_t *bytes, size_t size);
+
 /* The value stored under an interned string (compared by address). False without counting when there is none. */
 bool read_dict_value(uint64_t dict, uint64_t key, uint64_t *value);
 

@@ -77,7 +77,9 @@ static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
         size_t count = threads_read(space.threads, MAX_THREADS);
         for (size_t i = 0; i < count; i++) {
             if (space.threads[i].native_id != os_thread_id()) continue;
-            for (size_t left = unwind_thread(&space.threads[i], space.unwind); left > 0 && frames; left--)
+            size_t left = 0;
+            unwind_thread(&space.threads[i], space.unwind, &left);
+            for (; left > 0 && frames; left--)
                 if (!append_frame(&space, &space.unwind->frames[left - 1], frames)) Py_CLEAR(frames);
             break;
         }

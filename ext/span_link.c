@@ -4,6 +4,7 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
+#include "plain_span.h"
 #include "read_object.h"
 #include "safe_copy.h"
 
@@ -69,7 +70,8 @@ bool span_link_read(uint64_t context, struct span_view *view) {
         !safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash))
         return drop_count(DROP_unreadable_memory), false;
     if (!find_variable(root, fold(hash), anchors.context_var, &value)) return false;
-    if (!safe_copy_word(&type, value + OBJECT_TYPE) || type != anchors.type_span_view) return false;
+    if (!safe_copy_word(&type, value + OBJECT_TYPE)) return drop_count(DROP_unreadable_memory), false;
+    if (type != anchors.type_span_view) return plain_span_read(value, view);
     if (!safe_copy(view, value + anchors.span_view_offset, sizeof *view)) return drop_count(DROP_unreadable_memory), false;
     if (view->magic != SPAN_VIEW_MAGIC || view->checksum != span_view_checksum(view))
         return drop_count(DROP_unreadable_object), false;

@@ -11,7 +11,7 @@
 /* Learns the kinds of hash trie nodes from live contexts. False when they are not laid out as expected. */
 bool span_link_learn_nodes(void);
 
-/* The view in a context, whole and checked. False when the context carries no span, or the view could not be read. */
+/* The view in a context, whole and checked; without one, what can be read of the span itself. False when the context carries no span, or the view could not be read. */
 bool span_link_read(uint64_t context, struct span_view *view);
 
 /* The name that the local root's span had when it was activated. text must hold MAX_STRING_BYTES. */

@@ -55,7 +55,7 @@ bool tick_find_tasks(struct tick *tick) {
         if (!tick->seen_capacity) return false;
     }
     for (uint32_t i = 0; i < tick->tasks.count; i++) {
-        tick->seen[i] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP, .context = tick->tasks.tasks[i].context};
+        tick->seen[i] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP};
         tick->stitch[i] = (struct stitch_task){.unusable = true};
     }
     tick->tasks_seen += tick->tasks.count;
@@ -76,21 +76,23 @@ void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t ela
     tick->ticks++;
 }
 
-/* The link of a context as the options want it, and the name of its local root. */
-static void read_link(struct tick *tick, uint64_t context, struct sample_key *key) {
+struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
     struct span_view view;
     struct link link;
-    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(context, &view)) return;
-    if (view.flags & SPAN_REMOTE) return;
-    if (!(view.flags & SPAN_SAMPLED) && !tick->options.link_unsampled) return;
-    if (span_link_ended(view.cell)) return;
-    memcpy(link.trace_id, view.trace_id, sizeof link.trace_id);
-    memcpy(link.span_id, tick->options.link_local_root ? view.local_root : view.span_id, sizeof link.span_id);
-    key->link = stack_table_link(tick->stacks, &link);
-    if (!(tick->options.attributes & ATTRIBUTE_LOCAL_ROOT_NAME)) return;
+    struct seen_link seen = {0, 0};
     char name[MAX_STRING_BYTES];
     size_t size;
-    if (span_link_root_name(&view, name, &size)) key->local_root_name = stack_table_string(tick->stacks, name, size);
+    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(context, &view)) return seen;
+    if (view.flags & SPAN_REMOTE) return seen;
+    bool recorded = view.flags & SPAN_SAMPLED && view.flags & SPAN_RECORDING;
+    if (!recorded && !tick->options.link_unsampled) return seen;
+    if (span_link_ended(view.cell)) return seen;
+    memcpy(link.trace_id, view.trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, tick->options.link_local_root ? view.local_root : view.span_id, sizeof link.span_id);
+    seen.link = stack_table_link(tick->stacks, &link);
+    if (tick->options.attributes & ATTRIBUTE_LOCAL_ROOT_NAME && span_link_root_name(&view, name, &size))
+        seen.local_root_name = stack_table_string(tick->stacks, name, size);
+    return seen;
 }
 
 void tick_emit(struct tick *tick, const struct emission *emission) {
@@ -100,8 +102,9 @@ void tick_emit(struct tick *tick, const struct emission *emission) {
         .task_name = emission->task_name,
         .thread_id = tick->options.attributes & ATTRIBUTE_THREAD_ID ? emission->thread_ident : 0,
         .state = emission->state,
+        .link = emission->link.link,
+        .local_root_name = emission->link.local_root_name,
     };
-    read_link(tick, emission->context, &key);
     struct observation seen = {
         .wall_ns = emission->wall_ns,
         .cpu_periods = emission->cpu_periods,

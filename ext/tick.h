@@ -34,6 +34,11 @@ enum task_sight {
     SIGHT_SAMPLED,
 };
 
+/* The span that a stack belongs to, read together with that stack: ids in the stack table. */
+struct seen_link {
+    uint32_t link, local_root_name;
+};
+
 /* What this tick has seen of a task; stands at the same position as the task in the task table. */
 struct seen_task {
     enum task_sight sight;
@@ -42,7 +47,7 @@ struct seen_task {
     bool awaits_only_tasks, has_fixed_parent;
     uint32_t record;         /* of the thread it runs on, for its CPU time; NO_RECORD when it does not run */
     uint32_t loop;           /* position in loops; NO_LOOP when its loop does not run */
-    uint64_t context;
+    struct seen_link link;
 };
 #define NO_RECORD UINT32_MAX
 #define NO_LOOP UINT32_MAX
@@ -52,6 +57,7 @@ struct running_loop {
     uint64_t loop, thread_ident;
     uint32_t entry;       /* the stack that started it */
     uint32_t thread_name; /* string id */
+    bool lost;            /* its thread's stack could not be had in this tick: neither can those of its tasks */
 };
 
 struct tick {
@@ -100,10 +106,14 @@ void tick_emit_tasks(struct tick *tick);
 /* For the steps: adds one sample of a stack, its depth limited. */
 struct emission {
     uint32_t stack, thread_name, task_name;
-    uint64_t thread_ident, context, wall_ns, cpu_periods;
+    struct seen_link link;
+    uint64_t thread_ident, wall_ns, cpu_periods;
     enum sample_state state;
 };
 void tick_emit(struct tick *tick, const struct emission *emission);
+
+/* For the steps: what a context links to, as the options want it. */
+struct seen_link tick_read_link(struct tick *tick, uint64_t context);
 
 /* For the steps: room for count locations; NULL when memory is short. */
 uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count);

@@ -41,14 +41,16 @@ static void look_at_task(struct tick *tick, uint32_t position) {
     struct seen_task *seen = &tick->seen[position];
     tick->tasks_visited++;
     if (!task_read(task->address, task) || task->state != layout.future_pending) return; /* has ended since */
+    seen->loop = find_loop(tick, task->loop);
+    if (seen->loop != NO_LOOP && tick->loops[seen->loop].lost) return drop_count(DROP_torn_stack);
     coroutine_walk(task->coroutine, &tick->chain);
     if (tick->chain.state == CHAIN_FINISHED) return;
+    seen->link = tick_read_link(tick, task->context);
     /* It began to run after its thread was looked at: its frames are neither here nor in that thread's copied stack. */
     if (tick->chain.state == CHAIN_EXECUTING || !keep_chain(tick, position) || !coroutine_unchanged(&tick->chain))
         return drop_count(DROP_moved_task);
     seen->sight = SIGHT_SAMPLED;
     seen->state = task->waiter && awaiters_future_pending(task->waiter) ? STATE_WAITING : STATE_READY;
-    seen->loop = find_loop(tick, task->loop);
     tick->stitch[position].unusable = false;
 }
 
@@ -61,13 +63,13 @@ void tick_look_at_tasks(struct tick *tick) {
    same local root, and the span has not ended. */
 static uint32_t find_spawner(const struct tick *tick, uint32_t position) {
     struct span_view view, spawner_view;
-    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(tick->seen[position].context, &view)) return NO_TASK;
+    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(tick->tasks.tasks[position].context, &view)) return NO_TASK;
     bool inherited = view.owner != tick->tasks.tasks[position].address;
     uint64_t address = inherited ? view.owner : view.spawner;
     if (!address || span_link_ended(inherited ? view.cell : view.spawner_cell)) return NO_TASK;
     uint32_t spawner = tasks_find(&tick->tasks, address);
     if (spawner == NO_TASK || spawner == position || tick->seen[spawner].sight == SIGHT_NONE) return NO_TASK;
-    if (!span_link_read(tick->seen[spawner].context, &spawner_view) || span_link_ended(spawner_view.cell)) return NO_TASK;
+    if (!span_link_read(tick->tasks.tasks[spawner].context, &spawner_view) || span_link_ended(spawner_view.cell)) return NO_TASK;
     return memcmp(view.trace_id, spawner_view.trace_id, sizeof view.trace_id) == 0 &&
                    memcmp(view.local_root, spawner_view.local_root, sizeof view.local_root) == 0
                ? spawner
@@ -121,7 +123,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
     if (record && seen->state == STATE_RUNNING && n_ways) periods = thread_record_take_periods(record, tick->options.period_ns);
     struct emission emission = {
         .task_name = read_name(tick, position),
-        .context = seen->context,
+        .link = seen->link,
         .state = seen->state,
     };
     if (seen->loop != NO_LOOP) {

@@ -1,7 +1,11 @@
 /* The step that looks at threads: each thread's stack, which task runs on it, which loop, and what started that loop. */
 #include "tick.h"
 
+#include "cpython/layout.h"
 #include "drop.h"
+#include "safe_copy.h"
+
+#define MAX_LINK_ATTEMPTS 3
 
 static bool is_ignored(const struct tick *tick, uint64_t native_id) {
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
@@ -58,9 +62,9 @@ static uint32_t entry_depth(struct thread_record *record, uint64_t loop, uint32_
 /* first_task: position of the first frame of a task; count when no task runs. */
 static uint32_t add_loop(struct tick *tick, struct thread_record *record, const struct thread_state *thread, uint32_t thread_name,
                          uint64_t loop, uint32_t count, uint32_t first_task) {
-    uint32_t machinery = 0, end = 1;
+    uint32_t machinery = 0;
     while (machinery < count && !(tick->frames[machinery].flags & FRAME_MACHINERY)) machinery++;
-    if (!(tick->frames[0].flags & FRAME_SYNTHETIC)) end = entry_depth(record, loop, machinery, first_task);
+    uint32_t end = entry_depth(record, loop, machinery, first_task);
     if (tick->options.loop_frames) /* and the machinery itself, as far as it is on the stack whatever the loop does */
         while (end < count && end < first_task && tick->frames[end].flags & FRAME_MACHINERY) end++;
     tick->loops[tick->n_loops] = (struct running_loop){
@@ -98,18 +102,48 @@ static void mark_tasks(struct tick *tick, uint32_t start, uint32_t count, const 
     seen->has_fixed_parent = has_fixed_parent;
 }
 
+/* A loop's thread that runs no task runs a callback, or waits for events. asyncio's own loop shows which; the others, written in C,
+   have no frame but the callback's above those that started them. */
+static bool runs_callback(const struct tick *tick, uint32_t count, uint32_t entry_depth) {
+    uint32_t flags = 0;
+    for (uint32_t i = entry_depth; i < count; i++) flags |= tick->frames[i].flags;
+    if (flags & FRAME_STOCK_LOOP) return flags & FRAME_CALLBACK;
+    return !(tick->frames[count - 1].flags & FRAME_MACHINERY) && count > entry_depth;
+}
+
+/* Stack and link of one moment: the link is read before and after the stack, and both readings must agree. */
+static bool read_thread(struct tick *tick, const struct thread_state *thread, size_t *n_raw, struct seen_link *link) {
+    for (unsigned attempt = 0; attempt < MAX_LINK_ATTEMPTS; attempt++) {
+        uint64_t before, after;
+        if (!safe_copy_word(&before, thread->address + layout.thread_context)) break;
+        struct seen_link first = tick_read_link(tick, before);
+        if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;
+        if (!safe_copy_word(&after, thread->address + layout.thread_context)) break;
+        *link = tick_read_link(tick, after);
+        if (before == after && first.link == link->link) return true;
+    }
+    drop_count(DROP_torn_stack);
+    *n_raw = 1;
+    return false;
+}
+
 static void look_at_thread(struct tick *tick, const struct thread_state *thread) {
     struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
     if (!record) return drop_count(DROP_too_many_threads);
-    bool used_cpu = thread_record_read_cpu(record);
-    size_t n_raw = unwind_thread(thread, &tick->unwind);
+    struct seen_link link = {0, 0};
+    size_t n_raw = 0;
+    bool used_cpu = thread_record_read_cpu(record), whole = read_thread(tick, thread, &n_raw, &link);
     bool on_cpu = used_cpu && thread_record_on_cpu(record);
+    uint64_t loop = threads_running_loop(thread);
+    if (!whole) { /* runs no Python, or ran too fast */
+        if (loop && n_raw) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
+        return;
+    }
     uint32_t count = resolve(tick, n_raw), first_task = 0;
-    if (!count) return; /* runs no Python */
+    if (!count) return;
     tick->threads_seen++;
 
     uint32_t name = stack_table_string(tick->stacks, record->name, record->name_size), loop_position = NO_LOOP;
-    uint64_t loop = threads_running_loop(thread);
     while (first_task < count && task_at(tick, first_task) == NO_TASK) first_task++;
     if (loop) loop_position = add_loop(tick, record, thread, name, loop, count, first_task);
     if (first_task < count) { /* the sample is the task's: it waits until its awaiters are known */
@@ -118,17 +152,18 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
             .state = on_cpu ? STATE_RUNNING : STATE_BLOCKED,
             .record = (uint32_t)(record - tick->records.records),
             .loop = loop_position,
-            .context = thread->context,
+            .link = link,
         };
         mark_tasks(tick, first_task, count, &running);
         return;
     }
+    bool has_loop = loop && runs_callback(tick, count, record->entry_depth);
     tick_emit(tick, &(struct emission){
         .stack = push(tick, 0, 0, count),
         .thread_name = name,
         .thread_ident = thread->ident,
-        .context = thread->context,
-        .state = on_cpu ? STATE_RUNNING : STATE_WAITING,
+        .link = link,
+        .state = on_cpu ? STATE_RUNNING : has_loop ? STATE_BLOCKED : STATE_WAITING,
         .wall_ns = tick->elapsed_ns,
         .cpu_periods = on_cpu ? thread_record_take_periods(record, tick->options.period_ns) : 0,
     });

@@ -52,20 +52,29 @@ static bool read_head(const struct pieces *pieces, unsigned *last, uint64_t fram
     return safe_copy(head, frame, MAX_FRAME_HEAD_BYTES); /* a generator's frame lies in the generator */
 }
 
-static size_t walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames) {
+/* Whether the frame is one from which C entered Python: the only kind that may have none below it. The memory of a frame that is
+   just being made may say otherwise. */
+static bool is_entry(const uint8_t *head) {
+    if (layout.frame_is_entry != LAYOUT_ABSENT) return head[layout.frame_is_entry] == 1;
+    return head[layout.frame_owner] >= layout.owner_skip_from;
+}
+
+/* True when the walk came to the root, or to its bound. */
+static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames, size_t *n_frames) {
     size_t count = 0;
     unsigned last = 0;
+    bool entry = false;
     for (unsigned steps = 0; frame; steps++) {
         uint8_t head[MAX_FRAME_HEAD_BYTES];
+        *n_frames = count;
         if (count == MAX_THREAD_FRAMES - 1 || steps == MAX_SKIPPED) {
             drop_count(DROP_too_deep);
-            frames[count++] = (struct raw_frame){.code = RAW_FRAME_TRUNCATED};
-            return count;
+            frames[(*n_frames)++] = (struct raw_frame){.code = RAW_FRAME_TRUNCATED};
+            return true;
         }
         if (frame % 8 || !read_head(pieces, &last, frame, head)) {
             drop_count(DROP_unreadable_memory);
-            frames[count++] = (struct raw_frame){.code = RAW_FRAME_UNREADABLE};
-            return count;
+            return false;
         }
         struct raw_frame *raw = &frames[count];
         uint8_t owner = head[layout.frame_owner];
@@ -73,9 +82,11 @@ static size_t walk(uint64_t frame, const struct pieces *pieces, struct raw_frame
         memcpy(&raw->instruction, head + layout.frame_instruction, 8);
         raw->generator = owner == layout.owner_generator ? frame - layout.generator_frame : 0;
         if (owner < layout.owner_skip_from) count++;
+        entry = is_entry(head);
         memcpy(&frame, head + layout.frame_previous, 8);
     }
-    return count;
+    *n_frames = count;
+    return entry;
 }
 
 /* Up to 3.12 the current frame hangs on the C frame on top, which lies on the C stack and is gone when its function has returned:
@@ -85,21 +96,20 @@ static bool read_current_frame(const struct thread_state *thread, uint64_t *fram
     return layout.cframe_frame == LAYOUT_ABSENT || safe_copy_word(frame, *frame + layout.cframe_frame);
 }
 
-size_t unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer) {
+bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
     struct thread_state now = *thread;
-    size_t count = 0;
+    *count = 0;
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct pieces pieces;
         uint64_t frame, after;
         if (!safe_copy_word(&now.chunk, now.address + layout.thread_datastack_chunk) ||
             !safe_copy_word(&now.chunk_top, now.address + layout.thread_datastack_top) || !read_current_frame(&now, &frame))
-            return drop_count(DROP_unreadable_memory), (size_t)0;
-        if (!frame) return 0;
+            return drop_count(DROP_unreadable_memory), false;
+        if (!frame) return false;
         copy_chunks(&now, buffer->bytes, &pieces);
-        count = walk(frame, &pieces, buffer->frames);
-        if (!read_current_frame(&now, &after)) return drop_count(DROP_unreadable_memory), (size_t)0;
-        if (after == frame) return count;
+        if (!walk(frame, &pieces, buffer->frames, count)) continue;
+        if (read_current_frame(&now, &after) && after == frame) return true;
     }
     drop_count(DROP_torn_stack);
-    return count;
+    return false;
 }

@@ -22,9 +22,9 @@ struct unwind_buffer {
     uint8_t bytes[MAX_STACK_BYTES];
 };
 
-/* Fills buffer->frames leaf first; returns how many, 0 when the thread runs no Python. The data stack is copied in one go and the
-   walk stays inside the copy; when the thread moved meanwhile it is done again, a bounded number of times, and then kept and
-   counted as torn. */
-size_t unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer);
+/* Fills buffer->frames leaf first. False when the thread runs no Python (count 0) or its stack could not be had whole (count as far
+   as the last walk came). The data stack is copied in one go and the walk stays inside the copy; when the thread moved meanwhile,
+   or the walk did not end where a thread's stack begins, it is done again, a bounded number of times, and then counted as torn. */
+bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count);
 
 #endif

@@ -19,6 +19,7 @@ from typing import Any
 
 import opentelemetry.context
 
+from . import _runtime_context
 from ._probe import ProbeLoop
 from .errors import ProfilerUnavailable
 
@@ -39,6 +40,7 @@ def collect() -> dict[str, int]:
         _held.update(_types() | _asyncio_objects() | _names() | _contexts())
         _held["threads"] = threading._active  # type: ignore[attr-defined]
         _held["none"] = None
+        _held["false_object"] = False
     return {name: id(held) for name, held in _held.items()}
 
 
@@ -120,6 +122,8 @@ def _names() -> dict[str, str]:
         "name_getters": sys.intern("_getters"),
         "name_done": sys.intern("_done"),
         "name_name": sys.intern("_name"),
+        "name_context": sys.intern("_context"),
+        "name_end_time": sys.intern("_end_time"),
     }
 
 
@@ -136,4 +140,6 @@ def _contexts() -> dict[str, Any]:
         "context_bitmap": small,
         "context_array": large,
         "context_var": getattr(runtime_context, "_current_context", None),
+        "span_key": _runtime_context.SPAN_KEY,
+        "type_span_context_holder": opentelemetry.context.Context,
     }

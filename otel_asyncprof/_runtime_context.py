@@ -24,6 +24,8 @@ from opentelemetry.trace.propagation import _SPAN_KEY
 from otel_asyncprof import _native
 from otel_asyncprof.span_processor import notice_span_processor
 
+# The key under which a Context holds its span.
+SPAN_KEY = _SPAN_KEY
 MAX_PENDING = 256
 MAX_RETRIES = 8
 MAX_SNAPSHOT_TRIES = 1000

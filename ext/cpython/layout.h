@@ -31,6 +31,7 @@ struct layout {
     uint32_t frame_previous, frame_code, frame_instruction, frame_stacktop, frame_owner, frame_localsplus;
     uint32_t owner_generator;   /* value of owner for a frame inside a generator object */
     uint32_t owner_skip_from;   /* owners from this value on are entry frames without code of their own */
+    uint32_t frame_is_entry;    /* 3.11: byte that marks a frame entered from C; later, each of those stands on an entry frame */
 
     /* generator, coroutine, async generator */
     uint32_t generator_frame, generator_state;
@@ -100,9 +101,9 @@ bool layout_select(unsigned minor);
     X(type_asend) X(type_athrow) X(type_coroutine_wrapper) X(type_anext) X(type_future_iterator)                              \
     X(type_task) X(type_future) X(type_weakref) X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial)  \
     X(type_deque) X(type_queue) X(type_str) X(type_int) X(type_dict) X(type_context) X(type_loop_holder)                      \
-    X(none) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                                       \
-    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_getters) X(name_done) X(name_name)                                        \
-    X(context_var) X(context_bitmap) X(context_array) X(type_span_view) X(span_view_offset)                                   \
+    X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                                       \
+    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_getters) X(name_done) X(name_name) X(name_context) X(name_end_time) X(span_key)                                        \
+    X(context_var) X(context_bitmap) X(context_array) X(type_span_view) X(span_view_offset) X(type_span_context_holder)                                   \
     X(interpreter)
 
 struct anchors {

@@ -22,7 +22,7 @@ from integration.collectors import Collector
 
 PROGRAMS = Path(__file__).parent / "programs"
 TIMEOUT_SECONDS = 60.0
-MAX_CONCURRENT = 3
+MAX_CONCURRENT = 4
 INSTRUMENT = str(Path(sysconfig.get_path("scripts")) / "opentelemetry-instrument")
 AUTO_INSTRUMENTATION = str(Path(opentelemetry.instrumentation.__path__[0]) / "auto_instrumentation")
 # Importing the others takes longer than the programs run.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conformance import check_request
-from integration.applications import OTHERS, PROGRAMS, Application, Ended, environment, run, run_all
+from integration.applications import OTHERS, PROGRAMS, Application, Ended, environment, plugin, run, run_all
 from integration.collectors import COLLECTORS, Collector, GrpcCollector, HttpCollector
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 
@@ -161,15 +161,22 @@ def page() -> Iterator[str]:
     server.server_close()
 
 
+INSTRUMENT_FIRST = """
+from opentelemetry.instrumentation.grpc import GrpcInstrumentorClient
+from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
+for instrumentor in (GrpcInstrumentorClient, RequestsInstrumentor, URLLib3Instrumentor):
+    instrumentor().instrument()
+"""
+
+
 @pytest.mark.parametrize("kind", COLLECTORS)
-def test_our_own_requests_make_no_spans(kind: str, page: str) -> None:
+def test_our_own_requests_make_no_spans(kind: str, page: str, tmp_path: Path) -> None:
     """Though the libraries that send them are instrumented: the application's own requests have their spans."""
     method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+    path = plugin(tmp_path, INSTRUMENT_FIRST)
     with COLLECTORS[kind]() as collector, GrpcCollector() as other:
-        variables = environment(collector, OTEL_ASYNCPROF_INTERVAL="0.2")
-        off = set(variables["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"].split(","))
-        assert off >= {"requests", "urllib3", "grpc_client"}
-        variables["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"] = ",".join(off - {"requests", "urllib3", "grpc_client"})
+        variables = environment(collector, OTEL_ASYNCPROF_INTERVAL="0.2", PYTHONPATH=path)
         target = other.endpoint.removeprefix("http://")
         with Application("calls.py", page, target, method, env=variables) as application:
             assert collector.wait_for(lambda: len(collector.profiles) >= 2)
