@@ -131,3 +131,12 @@ def test_every_stack_of_a_storm_of_calls_has_the_right_root(run_once: RunTarget)
     for names in stacks:
         below = [name for name in names[4:] if name not in ("phase.__enter__", "phase.__exit__")]
         assert below == sorted(below, key=["storm", "fall", "spin", "yielding"].index)
+
+
+def test_the_stats_account_for_every_tick_and_every_drop(run_once: RunTarget) -> None:
+    """R8: how often was looked, how many reads faulted, and why samples were dropped."""
+    stats = run_once("call_storm", capture="own", rate=1000, max_frames=512).stats
+    assert stats["ticks"] >= 100
+    assert stats["faults"] >= 0
+    assert all(count > 0 for count in stats["drops"].values())
+    assert stats["sampler_cpu_seconds"] > 0
