@@ -92,7 +92,7 @@ class Run:
         return next((name for name in reversed(sample.names) if name in spans), "")
 
     def links(self) -> dict[str, set[int]]:
-        """The span ids with which each of those functions was seen in its work or its waiting; 0 from 3 % of its time on."""
+        """The span ids with which each of those functions worked or waited; 0 from 3 % of its time on."""
         owned: dict[str, list[Sample]] = defaultdict(list)
         for sample in self.samples:
             if sample.leaf in ("burn", "sleep", "Condition.wait") and (owner := self.owner(sample)):
@@ -100,7 +100,9 @@ class Run:
         links = {}
         for owner, samples in owned.items():
             linked = [sample for sample in samples if sample.span_id]
-            links[owner] = {sample.span_id for sample in (linked if linked and share(linked, samples) >= 0.97 else samples)}
+            links[owner] = {
+                sample.span_id for sample in (linked if linked and share(linked, samples) >= 0.97 else samples)
+            }
         return links
 
     def expected_links(self) -> dict[str, set[int]]:
@@ -167,7 +169,10 @@ class Run:
         lines = []
         for shot in self.snapshots:
             for kind in ("tasks", "running"):
-                lines += [f"  {kind} {task}: {' > '.join(f[0] for f in frames)}" for task, frames in shot.get(kind, {}).items()]
+                lines += [
+                    f"  {kind} {task}: {' > '.join(f[0] for f in frames)}"
+                    for task, frames in shot.get(kind, {}).items()
+                ]
         return "\n".join(dict.fromkeys(lines))
 
 
@@ -179,7 +184,9 @@ def checked(result: dict[str, Any], index: int) -> Run:
     profile = Run(result, index)
     unreadable = [sample for sample in profile.all_samples if UNREADABLE & set(sample.names)]
     assert profile.all_samples, f"no samples; stats: {profile.stats}"
-    assert wall_seconds(unreadable) <= 0.01 * wall_seconds(profile.all_samples), f"unreadable: {unreadable[:3]}; stats: {profile.stats}"
+    assert wall_seconds(unreadable) <= 0.01 * wall_seconds(profile.all_samples), (
+        f"unreadable: {unreadable[:3]}; stats: {profile.stats}"
+    )
     return profile
 
 

@@ -6,15 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
-from assertions import RunTarget, checked
+from assertions import Run, RunTarget, checked
 
 TESTS = Path(__file__).parent
-TIMEOUT_SECONDS = 60
 LOOP_KINDS = ["asyncio", "uvloop", *(["eager"] if sys.version_info >= (3, 12) else [])]
 
 
@@ -26,19 +26,33 @@ def loop_kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Runs a target once for every set of options and keeps the result for all tests that look at it."""
-    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+def runner() -> Iterator[subprocess.Popen[str]]:
+    """The process that runs targets, each in a fork of its own."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    command = [sys.executable, str(TESTS / "run_target.py")]
+    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
 
-    def run(target: str, loop: str, capture: str, options: dict[str, Any]) -> dict[str, Any]:
-        key = (target, loop, capture, json.dumps(options))
+
+@pytest.fixture(scope="session")
+def results(runner: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """Runs a target once for every set of options and keeps the result for all tests that look at it."""
+    kept: dict[str, dict[str, Any]] = {}
+
+    def run(**order: Any) -> dict[str, Any]:
+        key = json.dumps(order)
         if key not in kept:
-            result = tmp_path_factory.mktemp("run") / "result.json"
-            command = [sys.executable, str(TESTS / "run_target.py"), *key, str(result)]
-            environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
-            assert done.returncode == 0, f"{' '.join(key)} ended with {done.returncode}:\n{done.stderr}"
-            kept[key] = json.loads(result.read_text(encoding="utf-8")) | {"stderr": done.stderr}
+            result, errors = (tmp_path_factory.mktemp("run") / name for name in ("result.json", "errors.txt"))
+            assert runner.stdin is not None
+            assert runner.stdout is not None
+            runner.stdin.write(json.dumps(order | {"result": str(result), "errors": str(errors)}) + "\n")
+            runner.stdin.flush()
+            status = runner.stdout.readline().strip()
+            stderr = errors.read_text(encoding="utf-8") if errors.exists() else ""
+            assert status == "0", f"{key} ended with {status or 'the runner'}:\n{stderr}"
+            kept[key] = json.loads(result.read_text(encoding="utf-8")) | {"stderr": stderr}
         return kept[key]
 
     return run
@@ -47,10 +61,17 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
 @pytest.fixture
 def run(results: Callable[..., dict[str, Any]], loop_kind: str) -> RunTarget:
     """Runs a target on each loop kind; every profile must be nearly free of unreadable stacks."""
-    return lambda target, capture="settled", index=0, **options: checked(results(target, loop_kind, capture, options), index)
+    return run_target(results, loop_kind)
 
 
 @pytest.fixture
 def run_once(results: Callable[..., dict[str, Any]]) -> RunTarget:
     """The same for behaviours in which the loop kind plays no part."""
-    return lambda target, capture="settled", index=0, **options: checked(results(target, "asyncio", capture, options), index)
+    return run_target(results, "asyncio")
+
+
+def run_target(results: Callable[..., dict[str, Any]], loop: str) -> RunTarget:
+    def run(target: str, capture: str = "settled", index: int = 0, **options: Any) -> Run:
+        return checked(results(target=target, loop=loop, capture=capture, options=options), index)
+
+    return run

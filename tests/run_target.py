@@ -1,25 +1,36 @@
-"""Runs one target program in this interpreter and writes what was sampled, and what Python itself says, as JSON.
+"""Runs target programs under capture() and writes what was sampled, and what Python itself says, as JSON.
 
-usage: run_target.py TARGET LOOP CAPTURE OPTIONS RESULT
-  LOOP     asyncio, uvloop or eager
-  CAPTURE  settled: profiles while every task is suspended · whole: the whole run · own: the target does it
-  OPTIONS  of capture(), as JSON
+Reads orders from standard input, one JSON object a line, and answers each with a line that holds its exit status. Every
+order runs in a process forked from this one, in which everything is imported and nothing has run yet. Its members:
+  target   a module of tests/targets
+  loop     asyncio, uvloop or eager
+  capture  settled: profiles while every task is suspended · whole: the whole run · own: the target does it
+  options  of capture()
+  result, errors  files to write
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import opentelemetry.proto.profiles.v1development.profiles_pb2
+import opentelemetry.sdk.trace  # noqa: F401
+import uvloop
 from targets import support
 
+import otel_asyncprof.testing  # noqa: F401
+
+TIMEOUT_SECONDS = 60
 POLL_SECONDS = 0.03
 SETTLED_POLLS = 3
 SETTLED_PHASE_SECONDS = 0.3
@@ -73,12 +84,7 @@ def loop_factory(kind: str, conductor: Conductor | None) -> Callable[[], asyncio
     waiting = [conductor] if conductor else []
 
     def make() -> asyncio.AbstractEventLoop:
-        if kind == "uvloop":
-            import uvloop
-
-            loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-        else:
-            loop = asyncio.new_event_loop()
+        loop = uvloop.new_event_loop() if kind == "uvloop" else asyncio.new_event_loop()
         if kind == "eager":
             loop.set_task_factory(asyncio.eager_task_factory)
         if waiting:
@@ -102,14 +108,29 @@ def write(result: str) -> None:
         json.dump({"report": support.REPORT, "snapshots": support.SNAPSHOTS}, file, default=dataclasses.asdict)
 
 
+def prepare(order: dict[str, Any]) -> tuple[ModuleType, Callable[[], asyncio.AbstractEventLoop]]:
+    os.dup2(os.open(order["errors"], os.O_WRONLY | os.O_CREAT), sys.stderr.fileno())
+    signal.alarm(TIMEOUT_SECONDS)
+    support.CAPTURE_OPTIONS.update(order["options"])
+    target = importlib.import_module(f"targets.{order['target']}")
+    conductor = Conductor(target, order["result"]) if order["capture"] == "settled" else None
+    return target, loop_factory(order["loop"], conductor)
+
+
 if __name__ == "__main__":
-    name, kind, capture, options, result = sys.argv[1:]
-    module = importlib.import_module(f"targets.{name}")
-    support.CAPTURE_OPTIONS.update(json.loads(options))
-    made = loop_factory(kind, Conductor(module, result) if capture == "settled" else None)
-    if capture == "whole":
-        with support.phase():
-            start_target(module, made)
-    else:
-        start_target(module, made)
-    write(result)
+    gc.collect()
+    gc.freeze()  # so that looking for tasks does not go through all that was imported
+    for line in sys.stdin:
+        child = os.fork()
+        if child:
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            continue
+        order = json.loads(line)
+        module, factory = prepare(order)
+        if order["capture"] == "whole":
+            with support.phase():
+                start_target(module, factory)
+        else:
+            start_target(module, factory)
+        write(order["result"])
+        break

@@ -5,7 +5,9 @@ import sys
 import pytest
 from assertions import RunTarget, wall_seconds
 
-NEXT_ONE = "_AsCompletedIterator._wait_for_one" if sys.version_info >= (3, 13) else "as_completed.<locals>._wait_for_one"
+NEXT_ONE = (
+    "_AsCompletedIterator._wait_for_one" if sys.version_info >= (3, 13) else "as_completed.<locals>._wait_for_one"
+)
 
 
 def test_a_directly_awaited_task_stands_on_every_coroutine_of_its_awaiters(run: RunTarget) -> None:

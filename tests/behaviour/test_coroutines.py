@@ -11,7 +11,9 @@ def test_suspended_async_generators_do_not_cut_the_stack(run: RunTarget) -> None
     """B14, R6, WS4: driven by async for, comprehension, anext, asend, athrow, aclose and an asynccontextmanager."""
     profile = run("async_generators")
     nested = "numbers > inner_numbers > dependency > sleep"
-    comprehension = "in_comprehension" if INLINED_COMPREHENSIONS else "in_comprehension > in_comprehension.<locals>.<listcomp>"
+    comprehension = (
+        "in_comprehension" if INLINED_COMPREHENSIONS else "in_comprehension > in_comprehension.<locals>.<listcomp>"
+    )
     assert profile.waiting() == profile.expect_waiting(
         f"Task-1: main | for: in_for > {nested}",
         f"Task-1: main | comprehension: {comprehension} > {nested}",

@@ -30,7 +30,9 @@ def test_functions_at_a_reused_address_keep_their_own_names_and_files(run_once: 
     """R4."""
     profile = run_once("reused_code", capture="own")
     assert profile.report["addresses"] < 10, "the addresses were not reused"
-    seen = {(frame[0], frame[1]) for s in profile.with_function("spin") for frame in s.frames if frame[0].startswith("f_")}
+    seen = {
+        (frame[0], frame[1]) for s in profile.with_function("spin") for frame in s.frames if frame[0].startswith("f_")
+    }
     possible = {(f"f_{number:03}", f"/generated/file_{number:03}.py") for number in range(40)}
     assert seen <= possible
     assert len(seen) >= 38

@@ -28,7 +28,16 @@ def test_uvloops_own_frames_are_left_out(run_once: RunTarget) -> None:
 def test_a_first_step_stands_on_the_creator(run: RunTarget, loop_kind: str) -> None:
     """R1: an eager one on its creator's stack, through create_task; another on the creator that awaits it."""
     profile = run("eager_first_step", capture="own")
-    eager = (*ENTRY, "main", "creator", "create_task", "create_eager_task_factory.<locals>.factory", "child", "work", "burn")
+    eager = (
+        *ENTRY,
+        "main",
+        "creator",
+        "create_task",
+        "create_eager_task_factory.<locals>.factory",
+        "child",
+        "work",
+        "burn",
+    )
     later = (*ENTRY, "main", "creator", "child", "work", "burn")
     assert profile.names(s for s in profile.samples if s.leaf == "burn") == {eager if loop_kind == "eager" else later}
 
@@ -90,7 +99,9 @@ def test_lines_are_right_however_far_and_in_whatever_statement(run_once: RunTarg
     """WS13, R8: lines 1, 305 and 40,999, in calls over several lines and in a finally."""
     profile = run_once("far_lines", capture="own")
     assert profile.burning() == profile.python_burning()
-    lines = {frame[2:] for sample in profile.with_function("burn") for frame in sample.frames if "/generated/" in frame[1]}
+    lines = {
+        frame[2:] for sample in profile.with_function("burn") for frame in sample.frames if "/generated/" in frame[1]
+    }
     assert lines == {(1, 1), (305, 300), (40_999, 40_000)}
 
 
@@ -120,3 +131,12 @@ def test_every_stack_of_a_storm_of_calls_has_the_right_root(run_once: RunTarget)
     for names in stacks:
         below = [name for name in names[4:] if name not in ("phase.__enter__", "phase.__exit__")]
         assert below == sorted(below, key=["storm", "fall", "spin", "yielding"].index)
+
+
+def test_the_stats_account_for_every_tick_and_every_drop(run_once: RunTarget) -> None:
+    """R8: how often was looked, how many reads faulted, and why samples were dropped."""
+    stats = run_once("call_storm", capture="own", rate=1000, max_frames=512).stats
+    assert stats["ticks"] >= 100
+    assert stats["faults"] >= 0
+    assert all(count > 0 for count in stats["drops"].values())
+    assert stats["sampler_cpu_seconds"] > 0

@@ -28,4 +28,7 @@ def test_the_picture_is_the_same_wherever_the_profiler_starts(order: str, tmp_pa
     subprocess.run(command, env=os.environ | {"PYTHONPATH": str(TESTS)}, check=True, timeout=60)
     samples = [decode(sample) for sample in json.loads(result.read_text(encoding="utf-8"))]
     above = ("<module>", "start_program", "main", "middle", "leaf")
-    assert {sample.names for sample in samples if sample.leaf in ("sleep", "burn")} == {(*above, "sleep"), (*above, "burn")}
+    assert {sample.names for sample in samples if sample.leaf in ("sleep", "burn")} == {
+        (*above, "sleep"),
+        (*above, "burn"),
+    }

@@ -89,7 +89,9 @@ def test_loops_in_two_threads_each_have_all_their_tasks(run: RunTarget) -> None:
         texts = (f"{above} | {side} {number}: child > sleep" for number in range(5))
         expected |= profile.expect_waiting(*texts, thread=thread)
     assert profile.waiting() == expected
-    assert {sample.thread_name for sample in profile.samples if sample.task_name.startswith("second ")} == {"second loop"}
+    assert {sample.thread_name for sample in profile.samples if sample.task_name.startswith("second ")} == {
+        "second loop"
+    }
 
 
 def test_loops_of_two_kinds_in_four_threads_look_alike(run: RunTarget) -> None:

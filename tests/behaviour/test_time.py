@@ -23,7 +23,7 @@ def test_wall_time_of_each_function_is_within_a_tenth(run: RunTarget) -> None:
 
 def test_the_sum_of_cpu_time_is_that_of_the_process(run: RunTarget) -> None:
     """WS12: over tasks, callbacks, threads and the profiler's start within the program."""
-    for target, capture in (("known_tree", "whole"), ("shared_thread", "own")):
+    for target, capture in (("known_tree", "whole"), ("shared_thread", "own"), ("call_storm", "own")):
         profile = run(target, capture=capture)
         used = profile.cpu - profile.stats["sampler_cpu_seconds"]
         assert cpu_seconds(profile.all_samples) == pytest.approx(used, rel=0.1)

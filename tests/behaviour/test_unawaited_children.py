@@ -1,4 +1,4 @@
-"""R5: a child that nobody awaits stands on the task in which its span was activated, as long as that span goes on there."""
+"""R5: a child that nobody awaits stands on the task in which its span was activated, while that span goes on there."""
 
 import pytest
 from assertions import Run, RunTarget, render
@@ -14,7 +14,10 @@ def waiting_in(profile: Run, task: str, leaf: str) -> set[str]:
 def test_a_child_made_in_any_way_stands_on_the_task_of_its_span(run: RunTarget, way: str) -> None:
     """Peers' R8: the parent waits for something else meanwhile."""
     profile = run("children_of_a_span", capture="own")
-    assert waiting_in(profile, way, "sleep") == profile.expect_waiting(f"parent: parent > Queue.get | {way}: child > sleep")[way]
+    assert (
+        waiting_in(profile, way, "sleep")
+        == profile.expect_waiting(f"parent: parent > Queue.get | {way}: child > sleep")[way]
+    )
 
 
 def test_a_child_with_a_span_of_its_own_stands_on_the_task_of_the_span_around(run: RunTarget) -> None:

@@ -13,6 +13,15 @@ def later() -> None:
     burn(0.15)
 
 
+def begin(task: "asyncio.Task[None]") -> None:
+    """Starts when both tasks are at rest."""
+    loop = asyncio.get_running_loop()
+    looking = phase().__enter__()
+    loop.call_soon(soon)
+    loop.call_later(0.02, later)
+    loop.call_later(0.6, end, looking, task)
+
+
 def end(looking: phase, task: "asyncio.Task[None]") -> None:
     looking.__exit__(None, None, None)
     task.cancel()
@@ -23,10 +32,6 @@ async def sleeper() -> None:
 
 
 async def main() -> None:
-    loop = asyncio.get_running_loop()
     task = asyncio.create_task(sleeper(), name="sleeper")
-    await asyncio.sleep(0)
-    loop.call_later(0.01, lambda: loop.call_soon(soon))
-    loop.call_later(0.02, later)
-    loop.call_later(0.6, end, phase().__enter__(), task)
+    asyncio.get_running_loop().call_later(0.05, begin, task)
     await asyncio.wait([task])

@@ -1,4 +1,4 @@
-"""A driver in the style of asyncpg: a pool of one connection, a protocol that resolves futures, a poller without span."""
+"""A driver in the style of asyncpg: a pool of one connection, futures resolved by the loop, a poller without span."""
 
 import asyncio
 

@@ -5,7 +5,6 @@ import contextvars
 import threading
 
 from opentelemetry import baggage, context, trace
-
 from targets.support import burn, expect_span, phase, tracer
 
 
@@ -42,17 +41,16 @@ def in_thread() -> None:
 
 async def main() -> None:
     loop = asyncio.get_running_loop()
-    with phase():
-        with tracer().start_as_current_span("given"):
-            expect_span("by_given_context")
-            expect_span("in_callback")
-            given = contextvars.copy_context()
-            held = trace.get_current_span()
-            tasks = [loop.create_task(by_given_context(), context=given)]
-            loop.call_soon(in_callback, context=given)
-            tasks += [loop.create_task(by_attach()), loop.create_task(by_use_span())]
-            thread = threading.Thread(target=in_thread, name="worker")
-            thread.start()
-            await asyncio.wait(tasks)
-            thread.join()
-            assert held.is_recording()
+    with phase(), tracer().start_as_current_span("given"):
+        expect_span("by_given_context")
+        expect_span("in_callback")
+        given = contextvars.copy_context()
+        held = trace.get_current_span()
+        tasks = [loop.create_task(by_given_context(), context=given)]
+        loop.call_soon(in_callback, context=given)
+        tasks += [loop.create_task(by_attach()), loop.create_task(by_use_span())]
+        thread = threading.Thread(target=in_thread, name="worker")
+        thread.start()
+        await asyncio.wait(tasks)
+        thread.join()
+        assert held.is_recording()

@@ -1,4 +1,4 @@
-"""async with, suspended on the way in, in its body and on the way out; also with several managers over several lines."""
+"""async with, suspended on the way in, in its body and on the way out; also several managers over several lines."""
 
 import asyncio
 from types import TracebackType

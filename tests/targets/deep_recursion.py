@@ -1,6 +1,7 @@
 """A recursion deeper than any limit of frames, suspended in one task and running in another."""
 
 import asyncio
+
 from targets.support import burn, name_me, phase
 
 

@@ -1,4 +1,4 @@
-"""Children that work in their first step: an eager task does so on its creator's stack, others when their turn comes."""
+"""A child that works in its first step: an eager task does so on its creator's stack, others when their turn comes."""
 
 import asyncio
 

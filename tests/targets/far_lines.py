@@ -4,7 +4,12 @@ from targets.support import burn, phase
 
 LINES = {1: "def near(): burn(0.15)", 300: "def middle():", 303: "    (", 305: "        burn(0.15)", 306: "    )"}
 LINES |= {40_000: "def far():", 40_001: "    for _ in range(3):", 40_002: "        try:", 40_003: "            pass"}
-LINES |= {40_004: "        finally:", 40_999: "            burn(", 41_005: "                0.05", 41_006: "            )"}
+LINES |= {
+    40_004: "        finally:",
+    40_999: "            burn(",
+    41_005: "                0.05",
+    41_006: "            )",
+}
 SOURCE = "\n".join(LINES.get(number, "") for number in range(1, max(LINES) + 1))
 
 

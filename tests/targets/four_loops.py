@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 
 import uvloop
-
 from targets.support import name_me
 
 TASKS = 8

@@ -1,4 +1,4 @@
-"""A client call wrapped by an instrumentation: its coroutines stand in between, in tasks and in place, or are the leaf."""
+"""A client call wrapped by an instrumentation, whose coroutines stand in between, in place and in tasks, or last."""
 
 import asyncio
 from typing import Any

@@ -4,7 +4,6 @@ import asyncio
 
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
-
 from targets.support import expect_span, phase, tracer
 
 REMOTE = NonRecordingSpan(SpanContext(0xABCDEF, 0x123456, is_remote=True, trace_flags=TraceFlags(1)))

@@ -21,7 +21,4 @@ async def main() -> None:
     rests = asyncio.gather(*(rest() for _ in range(COUNT)))
     await asyncio.create_task(look(), name="look")
     rests.cancel()
-    try:
-        await rests
-    except asyncio.CancelledError:
-        pass
+    await asyncio.gather(rests, return_exceptions=True)

@@ -6,7 +6,6 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
-
 from targets.support import REPORT, expect_span, name_me, tracer
 
 REMOTE = NonRecordingSpan(SpanContext(0xABCDEF, 0x123456, is_remote=True, trace_flags=TraceFlags(1)))

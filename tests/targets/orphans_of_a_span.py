@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from opentelemetry import trace
-
 from targets.support import SNAPSHOTS, phase, snapshot, tracer
 
 KEPT: list[Any] = []
@@ -39,7 +38,10 @@ async def moved_on() -> None:
 
 async def main() -> None:
     with phase():
-        tasks = [asyncio.create_task(function(), name=f"parent of {function.__name__}") for function in (ended, gone, moved_on)]
+        tasks = [
+            asyncio.create_task(function(), name=f"parent of {function.__name__}")
+            for function in (ended, gone, moved_on)
+        ]
         await asyncio.sleep(0.4)
         SNAPSHOTS.append(snapshot())
     for task in tasks:

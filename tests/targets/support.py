@@ -20,7 +20,9 @@ SNAPSHOTS: list[dict[str, Any]] = []
 CAPTURE_OPTIONS: dict[str, Any] = {"rate": 200}
 
 _ASYNCIO = os.path.dirname(asyncio.__file__)
-_MACHINERY = {os.path.join(_ASYNCIO, name) for name in ("runners.py", "base_events.py", "selector_events.py", "unix_events.py")}
+_MACHINERY = {
+    os.path.join(_ASYNCIO, name) for name in ("runners.py", "base_events.py", "selector_events.py", "unix_events.py")
+}
 _EVENTS = os.path.join(_ASYNCIO, "events.py")
 _WRAPPERS = {"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"}
 _given_names: list[tuple[asyncio.Task[Any], str]] = []
@@ -30,7 +32,7 @@ _chains_burnt: set[tuple[Frame, ...]] = set()
 def burn(seconds: float) -> None:
     """Uses this much CPU time of the calling thread, on the line BURN_LINE."""
     end = _remember_running(sys._getframe()) + seconds
-    while time.thread_time() < end: pass  # noqa: E701
+    while time.thread_time() < end: pass  # noqa: E701  # fmt: skip
 
 
 BURN_LINE = burn.__code__.co_firstlineno + 3
@@ -57,7 +59,7 @@ def all_tasks() -> list[asyncio.Task[Any]]:
 
 
 def restore_names() -> None:
-    """Names again the tasks that CPython 3.13 called None: it does so to those of a task factory, after an eager step."""
+    """Names again the tasks that CPython 3.13 called None, as it does to those of a task factory."""
     for task in all_tasks():
         if task.get_name() == "None" and getattr(task.get_coro(), "__qualname__", "") == "main":
             task.set_name("Task-1")
@@ -167,7 +169,9 @@ class phase:
         self._wall = time.perf_counter()  # what is seen begins now
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
         self._capture.__exit__(kind, error, trace)
         keep(self._profile, cpu, wall)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 import uvloop
-
 from targets.support import phase
 
 

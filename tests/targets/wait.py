@@ -18,5 +18,8 @@ async def by_keyword() -> None:
 
 
 async def main() -> None:
-    both = [asyncio.create_task(by_position(), name="by position"), asyncio.create_task(by_keyword(), name="by keyword")]
+    both = [
+        asyncio.create_task(by_position(), name="by position"),
+        asyncio.create_task(by_keyword(), name="by keyword"),
+    ]
     await asyncio.gather(*both)
