@@ -52,6 +52,9 @@ static void look_at_task(struct tick *tick, uint32_t position) {
     seen->sight = SIGHT_SAMPLED;
     seen->state = task->waiter && awaiters_future_pending(task->waiter) ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
+    /* Known even if that task's own sample is lost: this one must not stand in for it. */
+    if (tick->options.features & FEATURE_AWAITERS && seen->state == STATE_WAITING)
+        seen->awaits_only_tasks = tasks_find(&tick->tasks, task->waiter) != NO_TASK;
 }
 
 void tick_look_at_tasks(struct tick *tick) {

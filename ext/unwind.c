@@ -55,7 +55,8 @@ static bool read_head(const struct pieces *pieces, unsigned *last, uint64_t fram
 /* Whether the frame is one from which C entered Python: the only kind that may have none below it. The memory of a frame that is
    just being made may say otherwise. */
 static bool is_entry(const uint8_t *head) {
-    if (layout.frame_is_entry != LAYOUT_ABSENT) return head[layout.frame_is_entry] == 1;
+    if (layout.frame_is_entry != LAYOUT_ABSENT) /* a generator resumed from C has the mark too, and none below it once suspended */
+        return head[layout.frame_is_entry] == 1 && head[layout.frame_owner] != layout.owner_generator;
     return head[layout.frame_owner] >= layout.owner_skip_from;
 }
 
@@ -98,6 +99,7 @@ static bool read_current_frame(const struct thread_state *thread, uint64_t *fram
 
 bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
     struct thread_state now = *thread;
+    bool whole = false;
     *count = 0;
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct pieces pieces;
@@ -107,9 +109,11 @@ bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buff
             return drop_count(DROP_unreadable_memory), false;
         if (!frame) return false;
         copy_chunks(&now, buffer->bytes, &pieces);
-        if (!walk(frame, &pieces, buffer->frames, count)) continue;
-        if (read_current_frame(&now, &after) && after == frame) return true;
+        whole = walk(frame, &pieces, buffer->frames, count);
+        if (whole && read_current_frame(&now, &after) && after == frame) return true;
     }
-    drop_count(DROP_torn_stack);
-    return false;
+    /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code; what
+       was copied in one go and leads to the root is its stack of a moment within the copy. */
+    if (!whole) drop_count(DROP_torn_stack);
+    return whole;
 }

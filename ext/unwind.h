@@ -22,9 +22,9 @@ struct unwind_buffer {
     uint8_t bytes[MAX_STACK_BYTES];
 };
 
-/* Fills buffer->frames leaf first. False when the thread runs no Python (count 0) or its stack could not be had whole (count as far
-   as the last walk came). The data stack is copied in one go and the walk stays inside the copy; when the thread moved meanwhile,
-   or the walk did not end where a thread's stack begins, it is done again, a bounded number of times, and then counted as torn. */
+/* Fills buffer->frames leaf first. False when the thread runs no Python (count 0) or its stack could not be had whole, which is
+   counted as torn (count as far as the last walk came). The data stack is copied in one go and the walk stays inside the copy. When
+   the thread moved meanwhile, or the walk did not end where a thread's stack begins, it is done again, a bounded number of times. */
 bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count);
 
 #endif

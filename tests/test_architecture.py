@@ -26,7 +26,7 @@ OUR_FILES = [
 C_LEVELS = (
     "drop arena clock os cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
     "safe_copy signals line_table string_table",
-    "read_object span_link stack_table",
+    "read_object plain_span span_link stack_table",
     "threads unwind coroutine tasks awaiters code_table",
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
@@ -52,9 +52,10 @@ PURE_UNITS = {
 # A module may import those before it. A name stands for the module or for the whole subpackage.
 PYTHON_LEVELS = (
     "_version errors environment_variables _native",
-    "_options _anchors _probe",
+    "_options _probe",
     "_config",
-    "formats export _runtime_context _self_check span_processor",
+    "formats export _runtime_context span_processor",
+    "_anchors _self_check",
     "_profiler",
     "__init__",
     "testing instrumentor",
