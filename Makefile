@@ -24,7 +24,7 @@ demo: $(DEMO)/installed
 	@$(DEMO)/bin/otel-asyncprof demo --once
 
 test: $(TEST)/installed
-	@$(TEST)/bin/pytest -q --junitxml=$(JUNIT) $(ARGS)
+	@$(TEST)/bin/pytest -q -n auto --dist loadfile --junitxml=$(JUNIT) $(ARGS)
 
 lint: $(TEST)/installed
 	@$(TEST)/bin/pip install -q --disable-pip-version-check -e '.[lint]'

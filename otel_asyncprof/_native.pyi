@@ -60,6 +60,7 @@ def collect(*, resource: bytes, resource_schema_url: str, scope_version: str) ->
     """Swaps the tables and encodes what the last interval held, without the GIL."""
 
 def stats() -> Stats: ...
+
 class TaskDescription(TypedDict):
     name: str
     frames: list[tuple[str, str, int]]  # function, file, line; outermost first
