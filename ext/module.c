@@ -79,17 +79,20 @@ static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
 }
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"rate",       "max_frames", "link_local_root", "link_unsampled", "loop_frames",       "timeline",
-                            "attributes", "features",   "anchors",         "asyncio_directory", "no_signal_handlers", NULL};
-    int rate, max_frames, local_root, unsampled, loop_frames, timeline, no_handlers = 0;
+    static char *names[] = {"rate",       "max_frames", "link_local_root", "link_unsampled",    "loop_frames", "timeline",
+                            "attributes", "features",   "anchors",         "asyncio_directory", "cpu_budget",  "no_signal_handlers",
+                            NULL};
+    int rate, max_frames, local_root, unsampled, loop_frames, timeline, no_handlers;
     unsigned attributes, features;
+    double cpu_budget;
     PyObject *given;
     const char *directory;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sp:start", names, &rate, &max_frames, &local_root, &unsampled,
-                                     &loop_frames, &timeline, &attributes, &features, &PyDict_Type, &given, &directory, &no_handlers))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sdp:start", names, &rate, &max_frames, &local_root, &unsampled,
+                                     &loop_frames, &timeline, &attributes, &features, &PyDict_Type, &given, &directory, &cpu_budget,
+                                     &no_handlers))
         return NULL;
-    if (rate < 1 || rate > 100000 || max_frames < 3) {
-        PyErr_SetString(PyExc_ValueError, "rate must be 1 to 100000, max_frames at least 3");
+    if (rate < 1 || rate > 100000 || max_frames < 3 || !(cpu_budget > 0)) {
+        PyErr_SetString(PyExc_ValueError, "rate must be 1 to 100000, max_frames at least 3, cpu_budget above 0");
         return NULL;
     }
     if (sampler_is_running()) {
@@ -107,7 +110,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
         .loop_frames = loop_frames,
         .timeline = timeline,
     };
-    const char *refusal = sampler_start(&options, directory, no_handlers);
+    const char *refusal = sampler_start(&options, directory, cpu_budget, no_handlers);
     if (refusal) {
         PyErr_SetString(PyExc_RuntimeError, refusal);
         return NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "budget.h"
 #include "clock.h"
 #include "code_table.h"
 #include "drop.h"
@@ -13,7 +14,7 @@
 
 #define SAMPLER_STACK_BYTES (1u << 20)
 #define STACK_TABLE_BYTES (256u << 20) /* the most that one interval may hold */
-#define MAX_GAP_NS 1000000000ull       /* a longer one means that the process itself stood still: not anybody's waiting time */
+#define MAX_GAP_NS 1000000000ull       /* a tick later than this means that the process itself stood still: nobody's waiting time */
 #define JITTER_SHARE 4                 /* of the period: a program with a timer of our period must not be seen at one phase only */
 
 struct sampler {
@@ -24,6 +25,7 @@ struct sampler {
     pthread_mutex_t tick_lock;  /* held during a tick and during a swap */
     struct tick *tick;
     struct stack_table *spare;  /* empty, or being encoded since the last swap */
+    struct budget budget;
     uint64_t interval_begin_ns;
     uint64_t cpu_ns;
 };
@@ -41,23 +43,22 @@ static void free_sampler(struct sampler *old) {
     free(old);
 }
 
-/* Real time since the last tick, or one period when that is longer than any tick could take. */
-static uint64_t weight(uint64_t now, uint64_t last, uint64_t period) {
-    return now - last > MAX_GAP_NS && now - last > 2 * period ? period : now - last;
+/* Real time since the last tick; one period when it is much longer than the wait that was meant: then the process stood still. */
+static uint64_t weight(uint64_t elapsed, uint64_t meant, uint64_t period) { return elapsed > meant + MAX_GAP_NS ? period : elapsed; }
+
+static uint64_t thread_cpu_ns(void) {
+    struct timespec cpu;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return 0;
+    return (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec;
 }
 
-static void run_tick(struct sampler *self, uint64_t *last) {
+static void run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns) {
     if (!signals_check()) safe_copy_use(SAFE_COPY_SYSCALL);
     pthread_mutex_lock(&self->tick_lock);
-    uint64_t now = clock_monotonic_ns();
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
         self->tick->ignored_threads[i] = __atomic_load_n(&ignored_threads[i], __ATOMIC_RELAXED);
-    tick_run(self->tick, now, clock_realtime_ns(), weight(now, *last, self->tick->options.period_ns));
-    *last = now;
+    tick_run(self->tick, now, clock_realtime_ns(), weight_ns);
     pthread_mutex_unlock(&self->tick_lock);
-    struct timespec cpu;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
-        __atomic_store_n(&self->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec, __ATOMIC_RELAXED);
 }
 
 static void *run(void *argument) {
@@ -68,13 +69,18 @@ static void *run(void *argument) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         if (clock_alarm_wait(&self->alarm, deadline + random % (period / JITTER_SHARE + 1))) continue;
         pthread_mutex_unlock(&self->alarm.lock);
-        run_tick(self, &last);
-        uint64_t now = clock_monotonic_ns();
-        if (now > deadline + period) { /* no burst to catch up: the elapsed time is in the next weight */
-            drop_count(DROP_late_tick);
-            deadline = now;
-        }
+        uint64_t now = clock_monotonic_ns(), elapsed = now - last;
+        if (now > deadline + period) drop_count(DROP_late_tick);
+        run_tick(self, now, weight(elapsed, deadline - last, period));
+        last = now;
+        /* What the pause since the last tick has cost counts too. */
+        uint64_t cpu = thread_cpu_ns(), pause = budget_spend(&self->budget, cpu - self->cpu_ns, elapsed);
+        __atomic_store_n(&self->cpu_ns, cpu, __ATOMIC_RELAXED);
+        /* No burst to catch up: the elapsed time is in the next weight. */
+        now = clock_monotonic_ns();
         deadline += period;
+        if (deadline < now) deadline = now + period;
+        if (deadline < now + pause) deadline = now + pause;
         pthread_mutex_lock(&self->alarm.lock);
     }
     pthread_mutex_unlock(&self->alarm.lock);
@@ -98,7 +104,8 @@ static bool make_thread(struct sampler *self) {
     return self->thread_made;
 }
 
-const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, bool no_signal_handlers) {
+const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
+                          bool no_signal_handlers) {
     if (running) return "the sampler runs already";
     if (!span_link_learn_nodes()) return "contexts are not laid out as expected";
     safe_copy_use(!no_signal_handlers && signals_install() ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL);
@@ -117,6 +124,7 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
         return "memory is short";
     }
     sampler->interval_begin_ns = clock_realtime_ns();
+    budget_init(&sampler->budget, cpu_budget);
     if (!clock_alarm_init(&sampler->alarm) || pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
         free_sampler(sampler);
         sampler = NULL;
@@ -147,10 +155,8 @@ struct interval sampler_swap(void) {
     struct interval interval = {full, sampler->interval_begin_ns, clock_realtime_ns()};
     sampler->interval_begin_ns = interval.end_unix_ns;
     stack_table_reset(sampler->spare);
-    sampler->tick->stacks = sampler->spare;
+    tick_use(sampler->tick, sampler->spare);
     sampler->spare = full;
-    code_table_reset(sampler->tick->codes);
-    tasks_forget_types(&sampler->tick->tasks);
     pthread_mutex_unlock(&sampler->tick_lock);
     return interval;
 }

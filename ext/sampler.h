@@ -12,8 +12,9 @@ struct sampler_stats {
     uint64_t ticks, samples, faults, tasks_seen, tasks_visited, threads_seen, sampler_cpu_ns;
 };
 
-/* NULL when started; otherwise why not, in words for the user. */
-const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, bool no_signal_handlers);
+/* NULL when started; otherwise why not, in words for the user. cpu_budget: the share of one core that it may use. */
+const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
+                          bool no_signal_handlers);
 
 /* Ends the thread and waits for it. What it has seen stays until the next sampler_swap or sampler_start. */
 void sampler_stop(void);

@@ -43,12 +43,23 @@ static void read_name(struct thread_record *record, uint64_t ident, uint64_t now
     record->name_size = size;
 }
 
-struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns) {
-    struct thread_record *record = NULL;
-    /* Linear: the list of threads keeps its order, so the record is nearly always at the same place as at the last tick. */
-    for (size_t i = 0; i < records->count && !record; i++)
+static struct thread_record *find(struct thread_records *records, const struct thread_state *thread) {
+    for (size_t i = 0; i < records->count; i++)
         if (records->records[i].unique_id == thread->unique_id && records->records[i].native_id == (uint32_t)thread->native_id)
-            record = &records->records[i];
+            return &records->records[i];
+    return NULL;
+}
+
+bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread) {
+    struct thread_record *record = find(records, thread);
+    uint64_t cpu;
+    if (!record || !os_thread_cpu_ns(record->native_id, &cpu) || cpu != record->cpu_ns) return false;
+    record->last_tick = records->tick;
+    return true;
+}
+
+struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns) {
+    struct thread_record *record = find(records, thread);
     if (!record) {
         if (records->count == MAX_THREADS) return NULL;
         record = &records->records[records->count++];

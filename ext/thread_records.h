@@ -37,6 +37,9 @@ void thread_records_destroy(struct thread_records *records);
 /* A new tick: whoever was not looked at in the one before is forgotten. */
 void thread_records_next_tick(struct thread_records *records);
 
+/* Whether a thread has used no CPU since it was looked at in the tick before: then nothing that only it can change has changed. */
+bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread);
+
 /* The record of a thread, made when it is new; NULL when there are too many. */
 struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns);
 

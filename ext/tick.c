@@ -27,6 +27,7 @@ void tick_destroy(struct tick *tick) {
     free(tick->seen);
     free(tick->stitch);
     free(tick->pool);
+    free(tick->replay);
     free(tick);
 }
 
@@ -62,18 +63,61 @@ bool tick_find_tasks(struct tick *tick) {
     return true;
 }
 
+void tick_use(struct tick *tick, struct stack_table *stacks) {
+    tick->stacks = stacks;
+    tick->replay_whole = false; /* its keys are of other tables */
+    code_table_reset(tick->codes);
+    tasks_forget_types(&tick->tasks);
+}
+
 void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
     tick->now_ns = now_ns;
     tick->real_ns = real_ns;
     tick->elapsed_ns = elapsed_ns;
-    tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
     thread_records_next_tick(&tick->records);
+    tick->ticks++;
+    bool nothing_ran = tick_nothing_ran(tick);
+    if (nothing_ran && tick->settled) return tick_replay(tick);
+    tick->settled = nothing_ran;
+    tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
+    tick->n_replay = 0;
+    tick->replay_whole = true;
     if (!tick_find_tasks(tick)) return;
     tick_look_at_threads(tick);
     tick_look_at_tasks(tick);
     tick_find_awaiters(tick);
     tick_emit_tasks(tick);
-    tick->ticks++;
+}
+
+void tick_replay(struct tick *tick) {
+    struct observation seen = {
+        .period_ns = tick->options.period_ns,
+        .time_unix_ns = tick->real_ns,
+        .not_before_unix_ns = tick->real_ns - tick->elapsed_ns,
+        .with_event = tick->options.timeline,
+    };
+    for (uint32_t i = 0; i < tick->n_replay; i++) {
+        seen.wall_ns = (uint64_t)((double)tick->elapsed_ns * tick->replay[i].share);
+        stack_table_add(tick->stacks, &tick->replay[i].key, &seen);
+    }
+    tick->samples += tick->n_replay;
+    tick->tasks_seen += tick->tasks.count;
+    tick->tasks_visited += tick->tasks.count;
+    tick->threads_seen += tick->n_threads;
+}
+
+static void keep_for_replay(struct tick *tick, const struct sample_key *key, uint64_t wall_ns) {
+    if (tick->n_replay == tick->replay_capacity) {
+        uint32_t capacity = tick->replay_capacity ? 2 * tick->replay_capacity : 256;
+        struct replay_sample *replay = capacity <= MAX_REPLAY ? realloc(tick->replay, capacity * sizeof *replay) : NULL;
+        if (!replay) {
+            tick->replay_whole = false;
+            return;
+        }
+        tick->replay = replay;
+        tick->replay_capacity = capacity;
+    }
+    tick->replay[tick->n_replay++] = (struct replay_sample){*key, (double)wall_ns / (double)tick->elapsed_ns};
 }
 
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
@@ -114,5 +158,6 @@ void tick_emit(struct tick *tick, const struct emission *emission) {
         .with_event = tick->options.timeline,
     };
     stack_table_add(tick->stacks, &key, &seen);
+    keep_for_replay(tick, &key, emission->wall_ns);
     tick->samples++;
 }

@@ -60,9 +60,16 @@ struct running_loop {
     bool lost;            /* its thread's stack could not be had in this tick: neither can those of its tasks */
 };
 
+/* A sample of the last full look, to be given its weight again while no thread runs. */
+struct replay_sample {
+    struct sample_key key;
+    double share; /* of the elapsed time */
+};
+#define MAX_REPLAY (1u << 21)
+
 struct tick {
     struct tick_options options;
-    struct stack_table *stacks; /* of the current interval */
+    struct stack_table *stacks; /* of the current interval: set by tick_use */
     struct code_table *codes;
     struct thread_records records;
     struct task_table tasks;
@@ -79,6 +86,12 @@ struct tick {
     uint32_t n_loops;
     uint32_t omitted;            /* location of <frames omitted> */
 
+    struct replay_sample *replay;
+    uint32_t n_replay, replay_capacity;
+    bool replay_whole;           /* it holds all that the last full look has seen */
+    bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
+    size_t n_threads;            /* in the last full look */
+
     /* work space of one walk */
     struct thread_state threads[MAX_THREADS];
     struct resolved_frame frames[MAX_THREAD_FRAMES];
@@ -93,10 +106,15 @@ struct tick {
 struct tick *tick_new(const struct tick_options *options, const char *asyncio_directory);
 void tick_destroy(struct tick *tick);
 
+/* From now on, into these tables. */
+void tick_use(struct tick *tick, struct stack_table *stacks);
+
 /* Looks at everything once and adds it to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
 void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
 
 /* The steps, in order. */
+bool tick_nothing_ran(struct tick *tick);
+void tick_replay(struct tick *tick);
 bool tick_find_tasks(struct tick *tick);
 void tick_look_at_threads(struct tick *tick);
 void tick_look_at_tasks(struct tick *tick);

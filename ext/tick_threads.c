@@ -169,8 +169,26 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     });
 }
 
+/* Whether no thread has run Python, or anything else, since the last full look: then all stacks, tasks, awaiters and spans are as
+   they were. Frames and objects are changed by threads of this process alone, and running takes CPU time. The oldest thread, which
+   is the likeliest to have run, is asked first. */
+bool tick_nothing_ran(struct tick *tick) {
+    if (!tick->replay_whole) return false;
+    size_t count = threads_read(tick->threads, MAX_THREADS), others = 0;
+    for (size_t i = count; i-- > 0;) {
+        if (is_ignored(tick, tick->threads[i].native_id)) continue;
+        if (!thread_records_is_idle(&tick->records, &tick->threads[i])) return false;
+        others++;
+    }
+    return others == tick->n_threads;
+}
+
 void tick_look_at_threads(struct tick *tick) {
     size_t count = threads_read(tick->threads, MAX_THREADS);
-    for (size_t i = 0; i < count; i++)
-        if (!is_ignored(tick, tick->threads[i].native_id)) look_at_thread(tick, &tick->threads[i]);
+    tick->n_threads = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_ignored(tick, tick->threads[i].native_id)) continue;
+        look_at_thread(tick, &tick->threads[i]);
+        tick->n_threads++;
+    }
 }

@@ -48,6 +48,7 @@ def start(
     features: int,
     anchors: dict[str, int],
     asyncio_directory: str,
+    cpu_budget: float,
     no_signal_handlers: bool,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""

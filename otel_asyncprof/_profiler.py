@@ -234,6 +234,7 @@ class Profiler:
             features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
+            cpu_budget=config.cpu_budget,
             no_signal_handlers=False,
         )
 

@@ -55,9 +55,12 @@ def capture(
 ) -> Iterator[CapturedProfile]:
     """Profiles the block with the given options, all others at their defaults whatever the environment says.
 
+    Unlike elsewhere, all sample attributes are asked for, and the sampler may use a whole core: a test is to see every tick.
+
     Raises ProfilerUnavailable when this process cannot be profiled, or is already.
     """
     options.setdefault("sample_attributes", SAMPLE_ATTRIBUTES)
+    options.setdefault("cpu_budget", 1.0)
     exporter = InMemoryProfileExporter()
     profiler = Profiler(ProfilerConfig(rate=rate, **options), exporter=exporter, tracer_provider=tracer_provider)
     profile = CapturedProfile()

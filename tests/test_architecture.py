@@ -24,7 +24,7 @@ OUR_FILES = [
 
 # A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
-    "drop arena clock os cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
+    "drop arena budget clock os cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
     "safe_copy signals line_table string_table",
     "read_object plain_span span_link stack_table",
     "threads unwind coroutine tasks awaiters code_table",
