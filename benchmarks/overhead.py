@@ -33,7 +33,7 @@ async def group() -> None:
 
 
 async def work(seconds: float) -> tuple[float, float]:
-    """Turns of a loop that works 20 us and lets others run, per CPU second of this thread; and the real time it took."""
+    """Turns of a loop that works 20 us and lets others run, per CPU second; and the real time it took."""
     turns, begun, cpu = 0, time.perf_counter(), time.thread_time()
     while time.perf_counter() - begun < seconds:
         end = time.perf_counter() + 20e-6
@@ -104,7 +104,7 @@ def main() -> None:
                     ratios.append(float(str(profiled["turns"])) / float(str(plain["turns"])))
                 shares.append(stats["sampler_cpu_ns"] / 1e9 / real)
                 rates.append(stats["ticks"] / real)
-            ratio = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})" if ratios else "–"
+            ratio = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})" if ratios else "-"
             print(f"| {tasks} | {loop} | {ratio} | {statistics.median(shares):.2%} | {statistics.median(rates):.0f} |")
     return None
 

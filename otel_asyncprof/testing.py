@@ -55,7 +55,7 @@ def capture(
 ) -> Iterator[CapturedProfile]:
     """Profiles the block with the given options, all others at their defaults whatever the environment says.
 
-    Unlike elsewhere, all sample attributes are asked for, and the sampler may use a whole core: a test is to see every tick.
+    All sample attributes are asked for, and the sampler may use a whole core: a test is to see every tick.
 
     Raises ProfilerUnavailable when this process cannot be profiled, or is already.
     """
