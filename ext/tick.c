@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "drop.h"
+#include "os/os.h"
 #include "otlp_encode.h"
 
 #define MAX_POOL (1u << 26)
@@ -12,6 +13,7 @@ struct tick *tick_new(const struct tick_options *options, const char *asyncio_di
     struct tick *tick = calloc(1, sizeof *tick);
     if (!tick) return NULL;
     tick->options = *options;
+    tick->cpu_is_exact = os_thread_cpu_is_exact();
     task_table_init(&tick->tasks);
     tick->codes = code_table_new(asyncio_directory);
     if (tick->codes && thread_records_init(&tick->records)) return tick;

@@ -88,6 +88,7 @@ struct tick {
 
     struct replay_sample *replay;
     uint32_t n_replay, replay_capacity;
+    bool cpu_is_exact;           /* CPU clocks show even the shortest run, so that rest can be told */
     bool replay_whole;           /* it holds all that the last full look has seen */
     bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
     size_t n_threads;            /* in the last full look */

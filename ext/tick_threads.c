@@ -173,7 +173,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
    they were. Frames and objects are changed by threads of this process alone, and running takes CPU time. The oldest thread, which
    is the likeliest to have run, is asked first. */
 bool tick_nothing_ran(struct tick *tick) {
-    if (!tick->replay_whole) return false;
+    if (!tick->cpu_is_exact || !tick->replay_whole) return false;
     size_t count = threads_read(tick->threads, MAX_THREADS), others = 0;
     for (size_t i = count; i-- > 0;) {
         if (is_ignored(tick, tick->threads[i].native_id)) continue;

@@ -24,6 +24,20 @@ bool os_thread_cpu_ns(uint32_t thread_id, uint64_t *ns) {
     return true;
 }
 
+bool os_thread_cpu_is_exact(void) {
+    enum { READINGS = 1000, LARGEST_STEP_NS = 100000 };
+    uint64_t before, now;
+    uint32_t self = os_thread_id();
+    if (!os_thread_cpu_ns(self, &before)) return false;
+    for (unsigned i = 0; i < READINGS; i++) { /* each takes a fraction of a microsecond: an exact clock moves in steps as small */
+        if (!os_thread_cpu_ns(self, &now) || now == before) continue;
+        if (now - before < LARGEST_STEP_NS) return true;
+        before = now;
+    }
+    return false;
+}
+
+
 enum os_thread_state os_thread_state(uint32_t thread_id) {
     char path[64], line[STAT_BYTES];
     snprintf(path, sizeof path, "/proc/self/task/%u/stat", (unsigned)thread_id);

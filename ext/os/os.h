@@ -15,6 +15,9 @@ uint32_t os_thread_id(void);
    False when the thread is gone. */
 bool os_thread_cpu_ns(uint32_t thread_id, uint64_t *ns);
 
+/* Whether that clock shows even the shortest run: true of Linux itself, not of every kernel that speaks its interface. */
+bool os_thread_cpu_is_exact(void);
+
 /* Whether the kernel has the thread on a CPU or in a run queue (RUNNABLE), or asleep (OFF_CPU). A few microseconds. */
 enum os_thread_state os_thread_state(uint32_t thread_id);
 

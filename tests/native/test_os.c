@@ -83,6 +83,7 @@ static void test_cpu_time_is_that_of_the_thread(void) {
     while (burner_after - burner_before < BURN_MS * 1000000ull); /* the alarm ends a clock that stands still */
     CHECK(os_thread_cpu_ns(sleeper.id, &sleeper_after));
     CHECK_EQUAL(sleeper_after, sleeper_before);
+    CHECK(os_thread_cpu_is_exact());
     struct timespec by_handle;
     clockid_t clock;
     __atomic_store_n(&burner.stop, true, __ATOMIC_RELEASE);
