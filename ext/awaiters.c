@@ -5,7 +5,9 @@
      shield
      wait_for (3.11)   functools.partial -> argument that is such a future
      as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
-     TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future */
+     run_until_complete   callback of the loop itself
+     TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future
+   Only asyncio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
 #include "awaiters.h"
 
 #include "cpython/layout.h"
@@ -25,6 +27,7 @@ struct search {
     struct { uint64_t address; unsigned hops; } futures[MAX_FUTURES];
     size_t n_futures;
     unsigned hops; /* of the future being looked through */
+    bool by_loop;
 };
 
 static void found_task(struct search *search, uint64_t task, bool waits) {
@@ -72,13 +75,27 @@ static void look_at_tuple(struct search *search, uint64_t tuple, bool of_cells) 
     }
 }
 
-static void look_at_method(struct search *search, uint64_t self) {
-    uint64_t object, type, waiter, completed;
-    if (read_attribute(self, anchors.name_parent_task, &object) && type_of(object, &type) && read_is_subtype(type, anchors.type_task))
-        found_task(search, object, safe_copy_word(&waiter, object + layout.task_waiter) && waiter &&
-                                       read_attribute(self, anchors.name_on_completed, &completed) && waiter == completed);
-    else if (read_attribute(self, anchors.name_done, &object))
-        look_at_held(search, object);
+/* Whether function is one of the module with these globals. */
+static bool is_of_module(uint64_t function, uint64_t globals) {
+    uint64_t type, its_globals;
+    return type_of(function, &type) && type == anchors.type_function &&
+           safe_copy_word(&its_globals, function + layout.function_globals) && its_globals == globals;
+}
+
+static void look_at_group(struct search *search, uint64_t group) {
+    uint64_t parent, type, waiter, completed;
+    if (!read_attribute(group, anchors.name_parent_task, &parent) || !type_of(parent, &type) ||
+        !read_is_subtype(type, anchors.type_task))
+        return;
+    found_task(search, parent, safe_copy_word(&waiter, parent + layout.task_waiter) && waiter &&
+                                   read_attribute(group, anchors.name_on_completed, &completed) && waiter == completed);
+}
+
+static void look_at_method(struct search *search, uint64_t method) {
+    uint64_t function, self, done;
+    if (!safe_copy_word(&function, method + layout.method_function) || !safe_copy_word(&self, method + layout.method_self)) return;
+    if (is_of_module(function, anchors.globals_task_groups)) look_at_group(search, self);
+    else if (is_of_module(function, anchors.globals_tasks) && read_attribute(self, anchors.name_done, &done)) look_at_held(search, done);
 }
 
 static void look_at_callback(struct search *search, uint64_t callback) {
@@ -89,11 +106,15 @@ static void look_at_callback(struct search *search, uint64_t callback) {
             safe_copy_word(&self, callback + layout.builtin_self) && self)
             found_task(search, self, true);
     } else if (type == anchors.type_function) {
-        if (safe_copy_word(&word, callback + layout.function_closure)) look_at_tuple(search, word, true);
+        if (is_of_module(callback, anchors.globals_base_events)) search->by_loop |= search->hops == 0;
+        if (is_of_module(callback, anchors.globals_tasks) && safe_copy_word(&word, callback + layout.function_closure))
+            look_at_tuple(search, word, true);
     } else if (type == anchors.type_method) {
-        if (safe_copy_word(&self, callback + layout.method_self) && self) look_at_method(search, self);
+        look_at_method(search, callback);
     } else if (type == anchors.type_partial) {
-        if (safe_copy_word(&word, callback + layout.partial_args)) look_at_tuple(search, word, false);
+        if (safe_copy_word(&word, callback + layout.partial_function) && is_of_module(word, anchors.globals_tasks) &&
+            safe_copy_word(&word, callback + layout.partial_args))
+            look_at_tuple(search, word, false);
     }
 }
 
@@ -107,7 +128,7 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
-size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]) {
+size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
     struct search search = {.found = awaiters};
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
@@ -120,6 +141,7 @@ size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITE
         }
         look_at_callbacks(&search, callback0, callbacks);
     }
+    *by_loop = search.by_loop;
     return search.n_found;
 }
 

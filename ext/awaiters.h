@@ -15,8 +15,9 @@ struct awaiter {
     bool waits; /* false: it owns the group that the task is in, but is not at the group's end yet */
 };
 
-/* The tasks that wait for task, each once; returns how many. */
-size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]);
+/* The tasks that wait for task, each once; returns how many. by_loop: whether the loop runs until this task is done, so that what
+   waits for it is the code that started the loop. */
+size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop);
 
 /* Whether a future, task included, is still pending; an object that is no future counts as pending. */
 bool awaiters_future_pending(uint64_t future);

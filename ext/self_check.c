@@ -109,7 +109,8 @@ static PyObject *describe_task(struct workspace *space, const struct task *task)
     coroutine_walk(task->coroutine, space->chain);
     for (size_t i = 0; i < space->chain->count && frames; i++)
         if (!append_frame(space, &space->chain->frames[i], frames)) Py_CLEAR(frames);
-    size_t n_awaiters = awaiters_find(task, awaiting);
+    bool by_loop;
+    size_t n_awaiters = awaiters_find(task, awaiting, &by_loop);
     for (size_t i = 0; i < n_awaiters && awaiters; i++) {
         PyObject *address = PyLong_FromUnsignedLongLong(awaiting[i].task);
         if (!address || PyList_Append(awaiters, address) != 0) Py_CLEAR(awaiters);

@@ -83,14 +83,15 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
     struct stitch_task *task = &tick->stitch[position];
     struct awaiter awaiters[MAX_AWAITERS];
     size_t count = 0;
-    if (tick->options.features & FEATURE_AWAITERS) count = awaiters_find(&tick->tasks.tasks[position], awaiters);
+    bool by_loop = false;
+    if (tick->options.features & FEATURE_AWAITERS) count = awaiters_find(&tick->tasks.tasks[position], awaiters, &by_loop);
     for (size_t i = 0; i < count && task->n_parents < MAX_PARENTS; i++) {
         uint32_t awaiter = tasks_find(&tick->tasks, awaiters[i].task);
         if (awaiter == NO_TASK || awaiter == position) continue;
         task->parents[task->n_parents++] = awaiter;
         if (awaiters[i].waits && tick->seen[awaiter].state == STATE_WAITING) tick->seen[awaiter].awaits_only_tasks = true;
     }
-    if (task->n_parents) return;
+    if (task->n_parents || by_loop) return;
     uint32_t spawner = find_spawner(tick, position);
     if (spawner != NO_TASK) task->parents[task->n_parents++] = spawner;
 }

@@ -4,7 +4,9 @@ Everything here is kept alive for as long as the process runs, so that an addres
 """
 
 import asyncio
+import asyncio.base_events
 import asyncio.futures
+import asyncio.taskgroups
 import asyncio.tasks
 import collections
 import contextvars
@@ -110,6 +112,10 @@ def _asyncio_objects() -> dict[str, Any]:
         "scheduled_tasks": scheduled.data,
         "eager_tasks": getattr(asyncio.tasks, "_eager_tasks", None),
         "task_wakeup": wakeup,
+        # A function's globals tell whose function it is.
+        "globals_tasks": vars(asyncio.tasks),
+        "globals_task_groups": vars(asyncio.taskgroups),
+        "globals_base_events": vars(asyncio.base_events),
     }
 
 

@@ -67,7 +67,7 @@ struct layout {
     uint32_t values_valid;      /* 3.13: byte that is 0 once the values have moved to a dict; absent before */
 
     /* callables and cells */
-    uint32_t function_closure, cell_contents, method_self, builtin_definition, builtin_self, partial_function, partial_args;
+    uint32_t function_globals, function_closure, cell_contents, method_function, method_self, builtin_definition, builtin_self, partial_function, partial_args;
 
     /* awaitables that hold the inner one, all at the same place: asend, athrow, coroutine wrapper, anext, future iterator */
     uint32_t wrapper_inner;
@@ -101,7 +101,8 @@ bool layout_select(unsigned minor);
     X(type_asend) X(type_athrow) X(type_coroutine_wrapper) X(type_anext) X(type_future_iterator)                              \
     X(type_task) X(type_future) X(type_weakref) X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial)  \
     X(type_deque) X(type_queue) X(type_str) X(type_int) X(type_dict) X(type_context) X(type_loop_holder)                      \
-    X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                                       \
+    X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                      \
+    X(globals_tasks) X(globals_task_groups) X(globals_base_events)                                                       \
     X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_getters) X(name_done) X(name_name) X(name_context) X(name_end_time) X(span_key)                                        \
     X(context_var) X(context_bitmap) X(context_array) X(type_span_view) X(span_view_offset) X(type_span_context_holder)                                   \
     X(interpreter)

@@ -46,3 +46,11 @@ def test_a_parent_that_left_its_span_gives_its_own_stack(run: RunTarget) -> None
     for parent in ("ended", "moved_on"):
         expected = profile.expect_waiting(f"parent of {parent}: {parent} > Event.wait")
         assert waiting_in(profile, f"parent of {parent}", "Event.wait") == expected[f"parent of {parent}"]
+
+
+def test_what_a_loop_runs_stands_on_the_code_that_started_the_loop(run_once: RunTarget) -> None:
+    """In a worker thread, with the span of the task that made the thread work: the synchronous caller is the answer."""
+    profile = run_once("loop_in_a_worker", capture="own")
+    stacks = profile.names([s for s in profile.with_function("query") if s.state == "waiting"])
+    assert {names[names.index("repository") :] for names in stacks} == {("repository", "query", "sleep")}
+    assert {names[0] for names in stacks} == {"Thread._bootstrap"}

@@ -212,8 +212,10 @@ static void print_types_and_attributes(void) {
     ABSENT(values_valid);
 #endif
     (void)object;
+    OFFSET(function_globals, PyFunctionObject, func_globals);
     OFFSET(function_closure, PyFunctionObject, func_closure);
     OFFSET(cell_contents, PyCellObject, ob_ref);
+    OFFSET(method_function, PyMethodObject, im_func);
     OFFSET(method_self, PyMethodObject, im_self);
     OFFSET(builtin_definition, PyCFunctionObject, m_ml);
     OFFSET(builtin_self, PyCFunctionObject, m_self);

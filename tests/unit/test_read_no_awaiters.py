@@ -128,15 +128,28 @@ def test_a_task_that_nobody_awaits_has_no_awaiter(main: Callable[[], Any]) -> No
     assert {"main", "child"} <= found.keys()
 
 
-def test_a_callback_that_completes_a_future_leads_to_the_task_that_awaits_it() -> None:
-    """What gather does, written by hand."""
+def test_what_an_applications_callbacks_hold_says_nothing_of_who_waits() -> None:
+    """A future in a closure, a queue in a closure, a future among the arguments of a partial: each awaited by another task."""
 
-    async def main() -> None:
-        future = asyncio.get_running_loop().create_future()
-        start("child").add_done_callback(lambda _: future.set_result(None))
+    async def wait_for_item(queue: "asyncio.Queue[object]") -> None:
+        await queue.get()
+
+    async def wait_for_future(future: "asyncio.Future[None]") -> None:
         await future
 
-    assert read_all(main()) == {"main": [], "child": ["main"]}
+    async def main() -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue: asyncio.Queue[object] = asyncio.Queue()
+        consumer = asyncio.create_task(wait_for_item(queue), name="consumer")
+        waiter = asyncio.create_task(wait_for_future(future), name="waiter")
+        child = start("child")
+        child.add_done_callback(lambda task: print(future.done()))
+        child.add_done_callback(lambda task: queue.put_nowait(task))
+        child.add_done_callback(functools.partial(lambda kept, task: None, future))
+        await asyncio.Event().wait()
+        del consumer, waiter
+
+    assert read_all(main()) == {"main": [], "consumer": [], "waiter": [], "child": []}
 
 
 def test_a_task_awaited_from_another_thread_has_no_awaiter() -> None:
