@@ -1,11 +1,14 @@
 """An exporter that appends to a file: OTLP ProfilesData messages, each behind its length as a varint."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .. import environment_variables as variables
 from ._base import ProfileExporter, ProfileExportResult
+
+_logger = logging.getLogger(__name__)
 
 DEFAULT_FILE = "asyncprof.otlp"
 _MAX_MESSAGE_BYTES = 1 << 31  # what protobuf allows
@@ -23,10 +26,18 @@ class FileProfileExporter(ProfileExporter):
     def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
         # One write of all: processes that append to the same file do not tear each other's messages.
         content = b"".join(_varint(len(request)) + request for request in requests)
-        with self.path.open("ab", buffering=0) as file:
-            written = 0
-            while written < len(content):
-                written += file.write(content[written:])
+        try:
+            with self.path.open("ab", buffering=0) as file:
+                written = 0
+                while written < len(content):
+                    written += file.write(content[written:])
+        except OSError as error:
+            reason = f"{self.path} cannot be written: {error.strerror}; {variables.OTEL_ASYNCPROF_FILE} names the file"
+            if reason != self.last_error:
+                _logger.warning("a profile is lost: %s", reason)
+            self.last_error = reason
+            return ProfileExportResult.FAILURE
+        self.last_error = ""
         return ProfileExportResult.SUCCESS
 
 

@@ -124,3 +124,15 @@ def test_memory_keeps_all_until_cleared():
     exporter.shutdown()
     assert exporter.export([b"4"]) is ProfileExportResult.FAILURE
     assert exporter.get_finished_requests() == ()
+
+
+def test_a_file_that_cannot_be_written_is_named_once_with_its_variable(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Twice the same failure is one line."""
+    exporter = FileProfileExporter(tmp_path / "missing" / "profile.otlp")
+    results = {exporter.export([b"x"]), exporter.export([b"x"])}
+    assert results == {ProfileExportResult.FAILURE}
+    (record,) = caplog.records
+    assert str(tmp_path / "missing" / "profile.otlp") in record.getMessage()
+    assert "OTEL_ASYNCPROF_FILE" in record.getMessage()
