@@ -135,9 +135,8 @@ static bool fill(struct code_table *table, struct stack_table *stacks, const str
     uint64_t size;
     memset(entry, 0, sizeof *entry);
     if (!read_string(identity->qualname, name, &name_size) || !read_string(identity->filename, file, &file_size)) return false;
-    if (!safe_copy_word(&size, identity->line_table + layout.var_size) || size > MAX_LINE_TABLE_BYTES)
-        return drop_count(DROP_unreadable_object), false;
-    uint8_t *lines = arena_alloc(&table->arena, size);
+    if (!safe_copy_word(&size, identity->line_table + layout.var_size)) return drop_count(DROP_unreadable_memory), false;
+    uint8_t *lines = size <= MAX_LINE_TABLE_BYTES ? arena_alloc(&table->arena, size) : NULL;
     if (lines && !safe_copy(lines, identity->line_table + layout.bytes_data, size))
         return drop_count(DROP_unreadable_memory), false;
     entry->line_table = lines; /* without room for it the frame keeps its name and has line 0 */
@@ -186,6 +185,7 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
     if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
     if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
         frame->location = code_table_synthetic(stacks, raw->code == RAW_FRAME_TRUNCATED ? "<truncated>" : "<unreadable>");
+        if (raw->code != RAW_FRAME_TRUNCATED) frame->flags |= FRAME_GARBAGE;
         return true;
     }
     /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */

@@ -17,6 +17,7 @@ enum {
     FRAME_SYNTHETIC = 8,       /* <unreadable> and its like */
     FRAME_STOCK_LOOP = 16,     /* asyncio's own loop, which has Python frames for everything it does */
     FRAME_CALLBACK = 32,       /* by which asyncio's own loop runs a callback */
+    FRAME_GARBAGE = 64,        /* no code object: the memory of a frame that was just made or gone */
 };
 
 struct resolved_frame {

@@ -31,7 +31,7 @@ struct sampler {
 };
 
 static struct sampler *sampler; /* NULL until the first start; kept after stop for its last interval and its sums */
-static bool running;
+static bool running, stopping;
 static pthread_mutex_t swapped = PTHREAD_MUTEX_INITIALIZER; /* held from a swap to its release */
 static uint32_t ignored_threads[MAX_IGNORED_THREADS];
 
@@ -136,13 +136,15 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
 }
 
 void sampler_stop(void) {
-    if (!__atomic_exchange_n(&running, false, __ATOMIC_ACQ_REL)) return;
+    if (!running || __atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL)) return;
     pthread_mutex_lock(&sampler->alarm.lock);
     sampler->stopping = true;
     pthread_mutex_unlock(&sampler->alarm.lock);
     clock_alarm_ring(&sampler->alarm);
     pthread_join(sampler->thread, NULL);
     signals_restore();
+    running = false; /* only now may another start free what the thread used */
+    __atomic_store_n(&stopping, false, __ATOMIC_RELEASE);
 }
 
 bool sampler_is_running(void) { return running; }
@@ -191,7 +193,7 @@ bool sampler_ignore_thread(uint32_t native_id) {
 
 void sampler_after_fork_in_child(void) {
     sampler = NULL;
-    running = false;
+    running = stopping = false;
     pthread_mutex_init(&swapped, NULL);
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) ignored_threads[i] = 0;
 }

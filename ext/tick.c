@@ -84,7 +84,10 @@ void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t ela
     tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
     tick->n_replay = 0;
     tick->replay_whole = true;
-    if (!tick_find_tasks(tick)) return;
+    if (!tick_find_tasks(tick)) {
+        tick->replay_whole = false;
+        return;
+    }
     tick_look_at_threads(tick);
     tick_look_at_tasks(tick);
     tick_find_awaiters(tick);

@@ -92,6 +92,7 @@ struct tick {
     bool replay_whole;           /* it holds all that the last full look has seen */
     bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
     size_t n_threads;            /* in the last full look */
+    uint64_t next_thread_id;     /* at that look: another one now means that a thread has come, and perhaps gone */
 
     /* work space of one walk */
     struct thread_state threads[MAX_THREADS];

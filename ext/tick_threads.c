@@ -127,6 +127,12 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, si
     return false;
 }
 
+static bool has_garbage(const struct tick *tick, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (tick->frames[i].flags & FRAME_GARBAGE) return true;
+    return false;
+}
+
 static void look_at_thread(struct tick *tick, const struct thread_state *thread) {
     struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
     if (!record) return drop_count(DROP_too_many_threads);
@@ -135,11 +141,17 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     bool used_cpu = thread_record_read_cpu(record), whole = read_thread(tick, thread, &n_raw, &link);
     bool on_cpu = used_cpu && thread_record_on_cpu(record);
     uint64_t loop = threads_running_loop(thread);
+    tick->settled &= !used_cpu;
     if (!whole) { /* runs no Python, or ran too fast */
-        if (loop && n_raw) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
+        if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
         return;
     }
     uint32_t count = resolve(tick, n_raw), first_task = 0;
+    if (has_garbage(tick, count)) { /* a frame of another moment got into the copy: the whole is no stack that ever was */
+        drop_count(DROP_torn_stack);
+        if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
+        return;
+    }
     if (!count) return;
     tick->threads_seen++;
 
@@ -169,26 +181,35 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     });
 }
 
+static uint64_t next_thread_id(void) {
+    uint64_t id;
+    return safe_copy_word(&id, anchors.interpreter + layout.interp_next_thread_id) ? id : 0;
+}
+
 /* Whether no thread has run Python, or anything else, since the last full look: then all stacks, tasks, awaiters and spans are as
-   they were. Frames and objects are changed by threads of this process alone, and running takes CPU time. The oldest thread, which
-   is the likeliest to have run, is asked first. */
+   they were. Frames and objects are changed by threads of this process alone, and running takes CPU time. Our own export thread
+   counts too: it may run anybody's finalizers. The oldest thread, which is the likeliest to have run, is asked first. */
 bool tick_nothing_ran(struct tick *tick) {
     if (!tick->cpu_is_exact || !tick->replay_whole) return false;
-    size_t count = threads_read(tick->threads, MAX_THREADS), others = 0;
-    for (size_t i = count; i-- > 0;) {
-        if (is_ignored(tick, tick->threads[i].native_id)) continue;
+    uint64_t next_id = next_thread_id();
+    if (!next_id || next_id != tick->next_thread_id) return false; /* a thread of C code may come, run Python and be gone */
+    size_t count = threads_read(tick->threads, MAX_THREADS);
+    for (size_t i = count; i-- > 0;)
         if (!thread_records_is_idle(&tick->records, &tick->threads[i])) return false;
-        others++;
-    }
-    return others == tick->n_threads;
+    return count == tick->n_threads;
+}
+
+/* Of an ignored thread only the CPU clock is read: to know whether it ran. */
+static void note_ignored_thread(struct tick *tick, const struct thread_state *thread) {
+    struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
+    if (record && thread_record_read_cpu(record)) tick->settled = false;
 }
 
 void tick_look_at_threads(struct tick *tick) {
-    size_t count = threads_read(tick->threads, MAX_THREADS);
-    tick->n_threads = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (is_ignored(tick, tick->threads[i].native_id)) continue;
-        look_at_thread(tick, &tick->threads[i]);
-        tick->n_threads++;
+    tick->next_thread_id = next_thread_id();
+    tick->n_threads = threads_read(tick->threads, MAX_THREADS);
+    for (size_t i = 0; i < tick->n_threads; i++) {
+        if (is_ignored(tick, tick->threads[i].native_id)) note_ignored_thread(tick, &tick->threads[i]);
+        else look_at_thread(tick, &tick->threads[i]);
     }
 }

@@ -65,7 +65,10 @@ static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *
     size_t count = 0;
     unsigned last = 0;
     bool entry = false;
+    uint64_t mark = 0; /* an earlier frame, farther and farther back: meeting it again is a cycle, which no stack has */
     for (unsigned steps = 0; frame; steps++) {
+        if (frame == mark) return false;
+        if ((steps & (steps + 1)) == 0) mark = frame;
         uint8_t head[MAX_FRAME_HEAD_BYTES];
         *n_frames = count;
         if (count == MAX_THREAD_FRAMES - 1 || steps == MAX_SKIPPED) {
@@ -99,7 +102,7 @@ static bool read_current_frame(const struct thread_state *thread, uint64_t *fram
 
 bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
     struct thread_state now = *thread;
-    bool whole = false;
+    bool whole = false, has_frames = false;
     *count = 0;
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct pieces pieces;
@@ -107,13 +110,14 @@ bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buff
         if (!safe_copy_word(&now.chunk, now.address + layout.thread_datastack_chunk) ||
             !safe_copy_word(&now.chunk_top, now.address + layout.thread_datastack_top) || !read_current_frame(&now, &frame))
             return drop_count(DROP_unreadable_memory), false;
-        if (!frame) return false;
+        if (!frame) continue;
+        has_frames = true;
         copy_chunks(&now, buffer->bytes, &pieces);
         whole = walk(frame, &pieces, buffer->frames, count);
         if (whole && read_current_frame(&now, &after) && after == frame) return true;
     }
     /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code; what
        was copied in one go and leads to the root is its stack of a moment within the copy. */
-    if (!whole) drop_count(DROP_torn_stack);
+    if (!whole && has_frames) drop_count(DROP_torn_stack);
     return whole;
 }

@@ -60,6 +60,7 @@ const char *debug_offsets_apply(const uint8_t bytes[DEBUG_OFFSETS_BYTES], uint32
         *in_3_13[i].field = (uint32_t)value;
     }
     /* Not published, but neighbours: the top of the data stack follows its chunk, asyncio's loop follows the public thread state. */
+    layout.interp_next_thread_id = layout.interp_threads_head - 8;
     layout.thread_datastack_top = layout.thread_datastack_chunk + 8;
     layout.thread_size = layout.thread_running_loop + 8;
     return NULL;

@@ -26,6 +26,7 @@ struct layout {
     uint32_t thread_size;       /* bytes to copy to have all of the above */
     uint32_t thread_running_loop; /* asyncio's loop; up to 3.12 it stands in the thread's dict instead */
     uint32_t interp_threads_head;
+    uint32_t interp_next_thread_id; /* of the unique id that the next thread state gets */
 
     /* _PyInterpreterFrame */
     uint32_t frame_previous, frame_code, frame_instruction, frame_stacktop, frame_owner, frame_localsplus;

@@ -1,5 +1,6 @@
 """The resource of the application, as the bytes of an opentelemetry.proto.resource.v1.Resource."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,21 @@ class ResourceReader:
         resource = getattr(provider, "resource", None)
         if not isinstance(resource, Resource):
             if self._without_provider is None:
-                self._without_provider = Resource.create()
+                self._without_provider = _create_resource()
             resource = self._without_provider
         if resource is not self._encoded_resource:
             self._encoded = encode_resource(resource)
             self._encoded_resource = resource
         return self._encoded, resource.schema_url
+
+
+def _create_resource() -> Resource:
+    try:
+        return Resource.create()
+    except RuntimeError:
+        # Its detectors run in threads, and an interpreter that is ending makes none: a fork's child that exits at once.
+        name = os.environ.get("OTEL_SERVICE_NAME", "unknown_service")
+        return Resource({"service.name": name, "process.pid": os.getpid()})
 
 
 def encode_resource(resource: Resource) -> bytes:

@@ -212,6 +212,7 @@ static void print_types_and_attributes(void) {
     ABSENT(values_valid);
 #endif
     (void)object;
+    OFFSET(interp_next_thread_id, PyInterpreterState, threads.next_unique_id);
     OFFSET(function_globals, PyFunctionObject, func_globals);
     OFFSET(function_closure, PyFunctionObject, func_closure);
     OFFSET(cell_contents, PyCellObject, ob_ref);

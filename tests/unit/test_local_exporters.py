@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from pathlib import Path
 
 import pytest
 

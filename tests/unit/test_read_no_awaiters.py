@@ -129,12 +129,12 @@ def test_a_task_that_nobody_awaits_has_no_awaiter(main: Callable[[], Any]) -> No
 
 
 def test_what_an_applications_callbacks_hold_says_nothing_of_who_waits() -> None:
-    """A future in a closure, a queue in a closure, a future among the arguments of a partial: each awaited by another task."""
+    """A future or a queue in a closure, a future among the arguments of a partial: another task awaits each."""
 
-    async def wait_for_item(queue: "asyncio.Queue[object]") -> None:
+    async def wait_for_item(queue: asyncio.Queue[object]) -> None:
         await queue.get()
 
-    async def wait_for_future(future: "asyncio.Future[None]") -> None:
+    async def wait_for_future(future: asyncio.Future[None]) -> None:
         await future
 
     async def main() -> None:

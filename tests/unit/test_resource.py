@@ -1,5 +1,6 @@
 """The resource of the tracer provider as protobuf."""
 
+import pytest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as Message
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -38,3 +39,16 @@ def test_a_provider_that_comes_late_is_heard():
     encoded, schema_url = reader.read(TracerProvider(resource=Resource({"a": "b"}, "http://schema")))
     assert [item.key for item in Message.FromString(encoded).attributes] == ["a"]
     assert schema_url == "http://schema"
+
+
+def test_an_interpreter_that_is_ending_has_a_resource_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its detectors' threads cannot be made any more."""
+
+    def refuse() -> Resource:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    monkeypatch.setattr(Resource, "create", refuse)
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
+    encoded, _ = ResourceReader().read(ProxyTracerProvider())
+    assert b"shop" in encoded
+    assert b"process.pid" in encoded
