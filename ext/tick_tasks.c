@@ -18,6 +18,7 @@ static bool keep_chain(struct tick *tick, uint32_t position) {
     for (size_t i = 0; i < chain->count; i++) {
         struct resolved_frame frame;
         if (!code_table_resolve(tick->codes, tick->stacks, &chain->frames[i], &frame) || frame.flags & FRAME_LOOP_WRAPPER) continue;
+        if (frame.flags & FRAME_GARBAGE) return false; /* the task has ended, its memory is something else by now */
         bool between = frame.flags & FRAME_INSTRUMENTATION;
         if (between && i + 1 < chain->count) continue;
         pool[count++] = frame.location;
