@@ -13,10 +13,11 @@ def test_the_budget_holds_whatever_a_tick_costs(run_once: RunTarget) -> None:
 
 
 def test_the_whole_time_is_accounted_for_by_fewer_ticks(run_once: RunTarget) -> None:
-    """Each of them weighs more."""
+    """Each of them weighs more; what comes after the last of them, at most one pause, is not seen."""
     profile = run_once("costly_ticks", capture="own", rate=1000, cpu_budget=0.02)
     resting = wall_seconds([s for s in profile.samples if "rest" in s.names]) / 3_000
-    assert resting == pytest.approx(profile.wall, rel=0.1)
+    longest_pause = 1.0
+    assert profile.wall - longest_pause < resting < profile.wall * 1.05
 
 
 def test_a_process_in_which_nothing_runs_is_seen_as_it_is(run_once: RunTarget) -> None:

@@ -56,6 +56,7 @@ def test_the_sampler_gets_the_options(native):
         "features": 7,
         "anchors": {"anchor": 1},
         "asyncio_directory": "/asyncio",
+        "cpu_budget": 0.01,
         "no_signal_handlers": False,
     }
 
