@@ -123,7 +123,6 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, si
         if (before == after && first.link == link->link) return true;
     }
     drop_count(DROP_torn_stack);
-    *n_raw = 1;
     return false;
 }
 
@@ -142,13 +141,12 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     bool on_cpu = used_cpu && thread_record_on_cpu(record);
     uint64_t loop = threads_running_loop(thread);
     tick->settled &= !used_cpu;
-    if (!whole) { /* runs no Python, or ran too fast */
-        if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
-        return;
-    }
-    uint32_t count = resolve(tick, n_raw), first_task = 0;
+    uint32_t count = whole ? resolve(tick, n_raw) : 0, first_task = 0;
     if (has_garbage(tick, count)) { /* a frame of another moment got into the copy: the whole is no stack that ever was */
         drop_count(DROP_torn_stack);
+        whole = false;
+    }
+    if (!whole) { /* runs no Python, or ran too fast */
         if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
         return;
     }
