@@ -160,10 +160,8 @@ def print_reads(reads: list[list[str]]) -> None:
 
 def print_profiler(measured: list[Row]) -> None:
     """The table of the whole sampler."""
-    print(
-        "\nThe whole sampler with either method, from start to stop: its CPU time, everything included. The share may exceed"
-    )
-    print("what is allowed by the credit of one second with which each run begins, and by its last tick.\n")
+    print("\nThe whole sampler with either method, from start to stop: all its CPU time. The share may be")
+    print("above what is allowed, by the credit of one second with which each run begins, and by its last tick.\n")
     print("| tasks | loop | CPU allowed | copy | ticks/s | µs/tick | visits/s | µs/visit | share | window | saved |")
     print("|---:|---|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for row in measured:
