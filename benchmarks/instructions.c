@@ -28,6 +28,7 @@ struct order {
 };
 
 static struct tick *tick;
+static struct tick_limits limits = {.slots = UINT32_MAX, .idle_threads = UINT32_MAX};
 static uint64_t now_ns = 1000000000000ull;
 
 EXPORTED bool instructions_open(const char *asyncio_directory, uint32_t features, uint32_t attributes) {
@@ -45,12 +46,7 @@ EXPORTED bool instructions_open(const char *asyncio_directory, uint32_t features
 static void look(uint32_t looks) {
     for (uint32_t i = 0; i < looks; i++) {
         now_ns += STEP_NS;
-#if __has_include("window.h")
-        struct tick_limits all = {.slots = UINT32_MAX, .idle_threads = UINT32_MAX};
-        tick_run(tick, &all, now_ns, now_ns, STEP_NS);
-#else
-        tick_run(tick, now_ns, now_ns, STEP_NS);
-#endif
+        tick_run(tick, &limits, now_ns, now_ns, STEP_NS);
     }
 }
 
@@ -59,6 +55,9 @@ static void count_looks(uint32_t looks) {
     look(looks);
     CALLGRIND_STOP_INSTRUMENTATION;
 }
+
+/* How many slots of the task set a look may look at, instead of all. */
+EXPORTED void instructions_limit_slots(uint32_t slots) { limits.slots = slots; }
 
 /* Looks from the calling thread, which is thereby one that runs. */
 EXPORTED void instructions_look(uint32_t looks) { look(looks); }

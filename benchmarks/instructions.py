@@ -23,6 +23,7 @@ EXPECTED = Path(__file__).with_suffix(".json")
 PROGRAM = Path(__file__).with_name("instructions_program.py")
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 TOLERANCE = 0.10  # of the expected count: what another compiler or C library may change
+SLACK = 200  # instructions, for the states in which a look takes hardly any
 LIMIT_SECONDS = 300
 # As setup.py builds the extension.
 COMPILER = ["gcc", "-std=c11", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE"]
@@ -78,7 +79,7 @@ def differences(measured: Counts, expected: Counts) -> list[str]:
         count, before = measured.get(state), expected.get(state)
         if count is None or before is None:
             found.append(f"{state}: expected {before}, counted {count}")
-        elif abs(count - before) > TOLERANCE * before:
+        elif abs(count - before) > max(TOLERANCE * before, SLACK):
             found.append(f"{state}: expected {before}, counted {count} ({count / before - 1:+.1%})")
     if found:
         found.append(ADVICE)

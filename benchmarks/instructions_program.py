@@ -18,6 +18,7 @@ from collections.abc import Callable
 LIBRARY = sys.argv[1]
 GROUPS, TASKS_PER_GROUP = 100, 10
 THREADS, THREAD_DEPTH = 10, 5
+WINDOW_SLOTS, WINDOW_LOOKS = 128, 64  # whole turns of a task set of up to 8192 slots, whose sizes are powers of two
 LOOKS = 5  # counted for each state of the program, so that one look's chance evens out
 
 # The library holds the whole extension and takes its place.
@@ -120,6 +121,10 @@ async def suspended_tasks() -> None:
     write("1000 tasks changed", LOOKS)
     assert _harness.instructions_count_looks_at_rest(LOOKS)
     write("1000 tasks at rest", LOOKS)
+    _harness.instructions_limit_slots(WINDOW_SLOTS)
+    _harness.instructions_look(2)
+    _harness.instructions_count_looks(WINDOW_LOOKS)
+    write(f"window of {WINDOW_SLOTS} slots over 1000 tasks", WINDOW_LOOKS)
     for task in groups:
         task.cancel()
     await asyncio.gather(*groups, return_exceptions=True)
@@ -134,7 +139,7 @@ def deep(depth: int, then: Callable[[], object]) -> None:
 
 
 def idle_threads() -> None:
-    """Looks at threads that wait for a lock."""
+    """Looks at threads that wait for a lock; the window stays as narrow as it is, so that no tasks count."""
     lock = threading.Lock()
     with lock:
         threads = [

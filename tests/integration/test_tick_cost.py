@@ -36,17 +36,18 @@ def test_a_tick_takes_as_many_instructions_as_expected(instructions: ModuleType,
 @pytest.mark.parametrize(
     ("counted", "named"),
     [
-        ({"tasks": 1099, "threads": 901}, []),
-        ({"tasks": 1101, "threads": 1000}, ["tasks: expected 1000, counted 1101 (+10.1%)"]),
-        ({"tasks": 1000, "threads": 899}, ["threads: expected 1000, counted 899 (-10.1%)"]),
-        ({"tasks": 1000}, ["threads: expected 1000, counted None"]),
-        ({"tasks": 1000, "threads": 1000, "rest": 5}, ["rest: expected None, counted 5"]),
+        ({"tasks": 10990, "rest": 650}, []),
+        ({"tasks": 11010, "rest": 450}, ["tasks: expected 10000, counted 11010 (+10.1%)"]),
+        ({"tasks": 8990, "rest": 450}, ["tasks: expected 10000, counted 8990 (-10.1%)"]),
+        ({"tasks": 10000, "rest": 651}, ["rest: expected 450, counted 651 (+44.7%)"]),
+        ({"tasks": 10000}, ["rest: expected 450, counted None"]),
+        ({"tasks": 10000, "rest": 450, "threads": 5}, ["threads: expected None, counted 5"]),
     ],
 )
 def test_a_count_beyond_the_tolerance_is_named(
     instructions: ModuleType, counted: dict[str, int], named: list[str]
 ) -> None:
     """Cheaper than expected is a difference too: the expected count then guards nothing any more."""
-    found = instructions.differences(counted, {"tasks": 1000, "threads": 1000})
+    found = instructions.differences(counted, {"tasks": 10000, "rest": 450})
     assert [line for line in found if ": expected " in line] == named
     assert ("--renew" in "".join(found)) == bool(named)
