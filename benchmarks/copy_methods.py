@@ -108,8 +108,8 @@ def child(tasks: int, loop: str, method: str, budget: float, seconds: float) -> 
         "ticks": ticks / real,
         "tick_us": cpu_us / ticks if ticks else None,
         "visits": visited / real,
-        "visit_us": cpu_us / visited if visited else None,
-        "window": stats.get("window"),
+        "visit_us": stats["visit_ns"] / 1e3 if visited else None,  # without what a tick costs in any case
+        "window": stats["window"],
     }
 
 
@@ -127,7 +127,7 @@ def median(rows: list[Row], key: str) -> float | None:
 
 
 def saved(runs: dict[str, list[Row]]) -> float | None:
-    """Share of the sampler's CPU time per visited task that the guarded copy saves: the median over pairs of runs."""
+    """Share of the CPU time per visited task that the guarded copy saves: the median over pairs of runs."""
     pairs = zip(runs["guarded"], runs["syscall"], strict=True)
     ratios = [ours["visit_us"] / other["visit_us"] for ours, other in pairs if ours["visit_us"] and other["visit_us"]]
     return 1 - statistics.median(ratios) if ratios else None
@@ -160,8 +160,11 @@ def print_reads(reads: list[list[str]]) -> None:
 
 def print_profiler(measured: list[Row]) -> None:
     """The table of the whole sampler."""
-    print("\nThe whole sampler with either method, from start to stop: all its CPU time. The share may be")
-    print("above what is allowed, by the credit of one second with which each run begins, and by its last tick.\n")
+    print("\nThe whole sampler with either method, from start to stop: all its CPU time per tick, that of a tick's")
+    print(
+        "suspended tasks per visit. The share may be above what is allowed, by the credit of one second with which each"
+    )
+    print("run begins, and by its last tick.\n")
     print("| tasks | loop | CPU allowed | copy | ticks/s | µs/tick | visits/s | µs/visit | share | window | saved |")
     print("|---:|---|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for row in measured:
