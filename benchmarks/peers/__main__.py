@@ -95,6 +95,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.programs is None:
         options.programs = [name for name, program in PROGRAMS.items() if program.quick or not options.quick]
+    baselines = [PROFILERS[name].baseline for name in options.profilers]
+    options.profilers = [name for name in PROFILERS if name in {*baselines, *options.profilers}]
     options.rounds = options.rounds or (1 if options.quick else 5)
     options.seconds = options.seconds or (QUICK_SECONDS if options.quick else 5.0)
     options.warmup = (QUICK_WARMUP if options.quick else 3.0) if options.warmup is None else options.warmup

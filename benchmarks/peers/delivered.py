@@ -14,7 +14,7 @@ class Truth:
     """What a program says of itself."""
 
     parents: dict[str, str]  # function of a leaf -> function that must be next below it, of those that are told apart
-    top: str | None  # function that must be above the leaf's, so that the stack is whole
+    tops: dict[str, str]  # function of a leaf -> function that must be above it, so that the stack is whole
     leaf_share: float | None  # of all tasks, where the program does not change it
     spans: dict[str, str]  # span id -> function of the leaf that it belongs to
     tasks: dict[str, str]  # name of a leaf's task -> span id; empty where the tasks change
@@ -31,7 +31,8 @@ class Verdict:
     all: float = 0
     leaves: float = 0  # with the function of a leaf
     right_parent: float = 0  # of these, with the leaf's parent next below it, and whole
-    right_span: float = 0  # of these, linked to the span of that leaf's task or, without task names, function
+    right: float = 0  # of these, with the right span too
+    right_span: float = 0  # of the leaves, linked to the span of the task or, where that is not known, of the function
 
 
 def judge(stacks: Iterable[Seen], truth: Truth) -> Verdict:
@@ -46,10 +47,10 @@ def judge(stacks: Iterable[Seen], truth: Truth) -> Verdict:
         verdict.all += seen.weight
         if leaf is not None:
             verdict.leaves += seen.weight
-            if is_right:
-                verdict.right_parent += seen.weight
-                if _has_right_span(seen, leaf, truth):
-                    verdict.right_span += seen.weight
+            has_right_span = _has_right_span(seen, leaf, truth)
+            verdict.right_parent += seen.weight * is_right
+            verdict.right_span += seen.weight * has_right_span
+            verdict.right += seen.weight * (is_right and has_right_span)
     return verdict
 
 
@@ -70,11 +71,11 @@ def _leaf(functions: tuple[str, ...], truth: Truth, told_apart: set[str]) -> tup
         return None, False
     below = [names[place] for place in places if place < leaf]
     has_parent = bool(below) and below[-1] == truth.parents[names[leaf]]
-    return names[leaf], has_parent and (truth.top is None or truth.top in names[leaf:])
+    return names[leaf], has_parent and truth.tops.get(names[leaf], names[leaf]) in names[leaf:]
 
 
 def per_second(verdict: Verdict, truth: Truth, profile: dict[str, Any]) -> dict[str, float]:
-    """Stacks per second: all, those with the right parent, and of these those with the right span.
+    """Stacks per second: all, those with the right parent, those with the right span, and those with both.
 
     Our format gives time, not numbers of looks, so those come from our counters: a look at a task is a stack when the
     task is a leaf, and is right as often as the leaves' time is.
@@ -93,4 +94,5 @@ def per_second(verdict: Verdict, truth: Truth, profile: dict[str, Any]) -> dict[
         "stacks_per_second": number / seconds,
         "right_parent_per_second": verdict.right_parent * base / seconds,
         "right_span_per_second": verdict.right_span * base / seconds,
+        "right_per_second": verdict.right * base / seconds,
     }

@@ -47,7 +47,7 @@ def _install(profiler: Profiler, requirement: str, folder: Path) -> str:
     if profiler.with_opentelemetry:
         wanted += [f"{name}=={importlib.metadata.version(name)}" for name in ("opentelemetry-api", "opentelemetry-sdk")]
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
-    pip = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "--only-binary=:all:"]
+    pip = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check"]
     for command in ([str(base), "-m", "venv", str(folder)], [*pip, *wanted]):
         reason = _run(command, INSTALL_SECONDS)
         if reason:

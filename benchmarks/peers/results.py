@@ -55,9 +55,9 @@ def figures_of(run: Mapping[str, Any], baseline: Mapping[str, Any] | None) -> di
         found["rss_added_mib"] = run["rss_peak_mib"] - baseline["rss_peak_mib"]
         if "units" in run and baseline.get("units"):
             found["units_ratio"] = found["units_per_cpu"] / (baseline["units"] / baseline["application_cpu"])
-    for key in ("stacks_per_second", "right_parent_per_second", "right_span_per_second"):
+    for key in ("stacks_per_second", "right_parent_per_second", "right_span_per_second", "right_per_second"):
         found[key] = run[key]
-    for kind in ("right_parent", "right_span"):
+    for kind in ("right_parent", "right"):
         if run[f"{kind}_per_second"]:
             found[f"us_per_{kind}"] = 1e6 * found["profiler_share"] / run[f"{kind}_per_second"]
     return found | _of_ours(run["profile"])
@@ -95,7 +95,7 @@ def _row(name: str, runs: list[Result], of_program: Mapping[str, list[Result]]) 
         if run.failure:
             continue
         found = figures_of(run.figures, baselines.get(run.round))
-        for kind in ("right_parent", "right_span"):
+        for kind in ("right_parent", "right"):
             key = f"us_per_{kind}"
             if key in found and key in ours.get(run.round, {}):
                 found[f"{kind}_against_ours"] = found[key] / ours[run.round][key]
@@ -107,8 +107,8 @@ def _row(name: str, runs: list[Result], of_program: Mapping[str, list[Result]]) 
 
 
 # Columns: heading, key, how a number is written, and whether the least and the greatest are of interest.
-COLUMNS: tuple[tuple[str, str, str, bool], ...] = (
-    ("{unit} per CPU second", "units_per_cpu", "{:,.0f}", False),
+COST: tuple[tuple[str, str, str, bool], ...] = (
+    ("{unit} per CPU second", "units_per_cpu", "{:,.0f}", True),
     ("of the baseline's", "units_ratio", "{:.3f}", True),
     ("profiler, share of a core", "profiler_share", "{:.2%}", True),
     ("all CPU, share of a core", "total_share", "{:.1%}", False),
@@ -120,12 +120,16 @@ COLUMNS: tuple[tuple[str, str, str, bool], ...] = (
     ("RSS peak, MiB", "rss_peak_mib", "{:.0f}", False),
     ("above the baseline's", "rss_added_mib", "{:+.1f}", False),
     ("growth in the window", "rss_growth_mib", "{:+.1f}", False),
+)
+DELIVERED: tuple[tuple[str, str, str, bool], ...] = (
     ("stacks/s", "stacks_per_second", "{:,.0f}", False),
     ("right parent/s", "right_parent_per_second", "{:,.0f}", False),
-    ("right parent and span/s", "right_span_per_second", "{:,.0f}", False),
-    ("CPU per right parent, us", "us_per_right_parent", "{:,.2f}", False),
-    ("CPU per right parent and span, us", "us_per_right_span", "{:,.2f}", False),
-    ("that against ours", "right_span_against_ours", "{:,.1f}", True),
+    ("right span/s", "right_span_per_second", "{:,.0f}", False),
+    ("both right/s", "right_per_second", "{:,.0f}", False),
+    ("CPU per stack with right parent, us", "us_per_right_parent", "{:,.2f}", False),
+    ("against ours", "right_parent_against_ours", "{:,.1f} x", True),
+    ("CPU per stack with both right, us", "us_per_right", "{:,.2f}", False),
+    ("against ours", "right_against_ours", "{:,.1f} x", True),
 )
 OF_OURS: tuple[tuple[str, str, str], ...] = (
     ("ticks/s", "ticks_per_second", "{:.1f}"),
@@ -154,7 +158,8 @@ def markdown(
         ),
     ]
     for program, of_program in rows.items():
-        parts += [f"## {program}", _program_table(PROGRAMS[program].unit, of_program)]
+        unit = PROGRAMS[program].unit
+        parts += [f"## {program}", _columns(COST, unit, of_program), _columns(DELIVERED, unit, of_program)]
         parts += [
             f"{row.profiler} failed in {row.runs - _successes(row)} of {row.runs} runs: {reason}"
             for row in of_program.values()
@@ -179,8 +184,8 @@ def _profiler_cells(profiler: Profiler, environment: Environment) -> tuple[str, 
     return profiler.name, environment.version or "-", profiler.settings, profiler.counted
 
 
-def _program_table(unit: str, of_program: Mapping[str, Row]) -> str:
-    used = [column for column in COLUMNS if any(column[1] in row.figures for row in of_program.values())]
+def _columns(columns: tuple[tuple[str, str, str, bool], ...], unit: str, of_program: Mapping[str, Row]) -> str:
+    used = [column for column in columns if any(column[1] in row.figures for row in of_program.values())]
     headings = ("", *(heading.format(unit=unit) for heading, *_ in used))
     lines = [
         (name, *(_cell(row, key, pattern, with_range) for _, key, pattern, with_range in used))

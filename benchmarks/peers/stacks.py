@@ -26,7 +26,10 @@ def otlp_of_ours(directory: Path, profile: dict[str, Any]) -> Iterator[Seen]:
     from otel_asyncprof.export.file import read_profiles
     from otel_asyncprof.formats.stack_sample import stack_samples
 
-    for sample in stack_samples(read_profiles(directory / "profile.otlp")):
+    path = directory / "profile.otlp"
+    if not path.exists():  # nothing was seen in the window
+        return
+    for sample in stack_samples(read_profiles(path)):
         yield Seen(sample.functions, sample.wall_ns, f"{sample.span_id:016x}" if sample.span_id else None)
 
 

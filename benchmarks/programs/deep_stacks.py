@@ -60,11 +60,12 @@ async def descend_for_ever(run: Run) -> None:
 
 async def program(run: Run) -> None:
     if run.options.shape == "frames":
-        run.parents, run.top = {"bottom": "enter"}, "work"
+        run.note_leaf("bottom", "enter")
         driver = asyncio.create_task(descend_for_ever(run))
         await run.measure()
     else:
-        run.parents, run.top = {f"query_{kind}": f"handle_{kind}" for kind in range(KINDS)}, "execute"
+        for kind in range(KINDS):
+            run.note_leaf(f"query_{kind}", f"handle_{kind}", "execute")
         leaves = TASKS // KINDS
         run.leaf_share = TASKS / (TASKS + KINDS)
         requests = [asyncio.create_task(handle_kinds[kind](run, kind, leaves)) for kind in range(KINDS)]

@@ -9,6 +9,10 @@ from pathlib import Path
 
 PROBE_SECONDS = 0.02
 
+# Linux makes the id of a CPU clock of the inverted id of the process or thread, shifted by three bits, and these.
+_OF_PROCESS = 2
+_OF_THREAD = 6
+
 
 @dataclass
 class Lateness:
@@ -49,15 +53,15 @@ class Reading:
     process: float
     main: float
     application: float
-    sampler: float
+    profiler: float
     rss_mib: float
 
 
 class Meter:
     """Reads the clocks at both ends of the window.
 
-    The profiler's CPU is the process's without that of the application's threads, those that have ended included, and
-    that of the external sampler's process.
+    The profiler's CPU is that of all threads which the application does not own, and that of an external sampler's
+    process. What a profiler does on the application's own threads is the application's: it does less work per second.
     """
 
     def __init__(self, sampler_pid: int | None = None) -> None:
@@ -77,27 +81,26 @@ class Meter:
         """The figures of the window that closes now."""
         begun, ended = self._begun, self._read()
         assert begun is not None
-        process = ended.process - begun.process
-        application = ended.application - begun.application
-        sampler = ended.sampler - begun.sampler
         return {
             "seconds": ended.real - begun.real,
             "main_cpu": ended.main - begun.main,
-            "application_cpu": application,
-            "profiler_cpu": max(0.0, process - application) + sampler,
-            "total_cpu": process + sampler,
+            "application_cpu": ended.application - begun.application,
+            "profiler_cpu": ended.profiler - begun.profiler,
+            "total_cpu": ended.process - begun.process,
             "rss_mib": ended.rss_mib,
             "rss_growth_mib": ended.rss_mib - begun.rss_mib,
             "rss_peak_mib": memory_mib("VmHWM"),
         }
 
     def _read(self) -> Reading:
-        # The main thread asks, so its own clock is read last: what it does in between counts as the application's.
-        sampler = _cpu_of_process(self._sampler_pid) if self._sampler_pid else 0.0
-        others = sum(_cpu_of_thread(thread) for thread in self._threads)
         rss = memory_mib("VmRSS")
-        process, main = time.process_time(), time.thread_time()
-        return Reading(time.monotonic(), process, main, main + others, sampler, rss)
+        sampler = _clock((~self._sampler_pid << 3) | _OF_PROCESS) if self._sampler_pid else 0.0
+        application = {thread.native_id for thread in (threading.main_thread(), *self._threads)}
+        threads = {int(name) for name in os.listdir("/proc/self/task")} - application
+        profiler = sampler + sum(_clock((~thread << 3) | _OF_THREAD) for thread in threads)
+        others = sum(_clock(time.pthread_getcpuclockid(thread.ident or 0)) for thread in self._threads)
+        main = time.thread_time()
+        return Reading(time.monotonic(), time.process_time() + sampler, main, main + others, profiler, rss)
 
 
 def memory_mib(key: str) -> float:
@@ -108,14 +111,9 @@ def memory_mib(key: str) -> float:
     raise LookupError(f"/proc/self/status has no {key}")
 
 
-def _cpu_of_thread(thread: threading.Thread) -> float:
-    assert thread.ident is not None
-    return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-
-
-def _cpu_of_process(pid: int) -> float:
-    """All threads of another process. The id of its clock is what clock_getcpuclockid() makes of the pid on Linux."""
+def _clock(clock: int) -> float:
+    """A CPU clock; nothing for a thread or process that has ended."""
     try:
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError as error:
-        raise RuntimeError(f"the sampler's process {pid} has ended: {os.strerror(error.errno or 0)}") from error
+        return time.clock_gettime(clock)
+    except OSError:
+        return 0.0

@@ -39,7 +39,7 @@ class Run:
         self.extra: dict[str, object] = {}
         self.threads: list[threading.Thread] = []
         self.parents: dict[str, str] = {}  # function of a leaf -> function that must be next below it
-        self.top: str | None = None  # function that must be above it
+        self.tops: dict[str, str] = {}  # function of a leaf -> function that must be above it
         self.leaf_share: float | None = None  # of all tasks
         self._spans: dict[int, str] = {}
         self._tasks: dict[str, int] = {}
@@ -60,6 +60,12 @@ class Run:
     def query_span(self) -> "AbstractContextManager[Span]":
         """A query's span, current in the block."""
         return self._tracer.start_as_current_span("SELECT", kind=self._client)
+
+    def note_leaf(self, function: str, parent: str, top: str | None = None) -> None:
+        """A stack with this function is right when the parent is next below it and the top somewhere above it."""
+        self.parents[function] = parent
+        if top:
+            self.tops[function] = top
 
     def note_span(self, span: "Span", function: str) -> None:
         """Samples of the function belong to this span."""
@@ -96,7 +102,7 @@ class Run:
         self.figures["last_export_cpu"] = time.process_time() - cpu
         truth = {
             "parents": self.parents,
-            "top": self.top,
+            "tops": self.tops,
             "leaf_share": self.leaf_share,
             "spans": {f"{span_id:016x}": function for span_id, function in self._spans.items()},
             "tasks": {task: f"{span_id:016x}" for task, span_id in self._tasks.items()},

@@ -65,8 +65,8 @@ async def program(run: Run) -> None:
         leaves = min(LEAVES_OF_A_REQUEST, missing - 1)
         requests.append(asyncio.create_task(handle_kinds[kind](run, kind, leaves)))
     for kind in range(KINDS):
-        run.parents |= {f"query_{kind}": f"handle_{kind}", f"compute_{kind}": f"handle_{kind}"}
-    run.top = "execute"
+        run.note_leaf(f"query_{kind}", f"handle_{kind}", "execute")
+        run.note_leaf(f"compute_{kind}", f"handle_{kind}", "execute")
     run.leaf_share = 1 - len(requests) / tasks
     for _ in range(3):  # requests, leaves and their sleeps have begun
         await asyncio.sleep(0)

@@ -28,17 +28,21 @@ async def compute() -> int:
 
 
 async def handle(run: Run, kind: int) -> bytes:
-    with run.request_span():
-        rows, total = await asyncio.gather(query_kinds[kind](run, f"query_{kind}"), compute())
+    with run.request_span() as span:
+        run.note_span(span, f"compute_{kind}")
+        rows, total = await asyncio.gather(query_kinds[kind](run, f"query_{kind}"), compute_kinds[kind]())
         return json.dumps({"rows": rows, "total": total}).encode()
 
 
 query_kinds: list[Any] = kinds(query)
+compute_kinds: list[Any] = kinds(compute)
 handle_kinds: list[Any] = kinds(handle)
 
 
 async def program(run: Run) -> None:
-    run.parents, run.top = {f"query_{kind}": f"handle_{kind}" for kind in range(KINDS)}, "execute"
+    for kind in range(KINDS):
+        run.note_leaf(f"query_{kind}", f"handle_{kind}", "execute")
+        run.note_leaf(f"compute_{kind}", f"handle_{kind}")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while request := await reader.readuntil(b"\r\n\r\n"):
