@@ -100,10 +100,8 @@ def test_the_report_shows_each_profiler_and_why_one_was_not_run():
     assert "| rounds | 2 |" in lines
     assert "| austin | **not run** | it needs a newer C library |  |" in lines
     assert "| ours | 495 | 0.990 | 1.00% | 51.0% | 1.50 | 40 | +10.0 | +0.5 |" in lines
-    assert (
-        "| none | 375 (250 to 500) | 1.000 (1.000 to 1.000) | 0.00% (0.00% to 0.00%) | 50.0% | 1.50 | 30 | +0.0 | +0.5 |"
-        in lines
-    )
+    ranges = "375 (250 to 500) | 1.000 (1.000 to 1.000) | 0.00% (0.00% to 0.00%)"
+    assert f"| none | {ranges} | 50.0% | 1.50 | 30 | +0.0 | +0.5 |" in lines
     assert "| ours | 2,000 | 1,000 | 1,000 | 1,000 | 10.00 | 1.0 x | 10.00 | 1.0 x |" in lines
     assert "ours failed in 1 of 2 runs: not done within 9 s" in lines
     assert f"| {PROGRAM} | 100.0 | 2,000 | 3.0 | 250 | 1.00% | 0.2500 |" in lines
