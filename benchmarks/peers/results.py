@@ -73,6 +73,8 @@ def _of_ours(profile: Mapping[str, Any]) -> dict[str, float]:
         "visits_per_second": window["tasks_visited"] / profile["seconds"],
         "counted_share": window["sampler_cpu_ns"] / 1e9 / profile["seconds"],
     }
+    if window["ticks"]:
+        found["us_per_tick"] = window["sampler_cpu_ns"] / 1e3 / window["ticks"]
     return found | {key: float(stats[key]) for key in ("window", "visit_ns") if stats.get(key) is not None}
 
 
@@ -133,6 +135,7 @@ DELIVERED: tuple[tuple[str, str, str, bool], ...] = (
 )
 OF_OURS: tuple[tuple[str, str, str], ...] = (
     ("ticks/s", "ticks_per_second", "{:.1f}"),
+    ("us per tick", "us_per_tick", "{:.0f}"),
     ("looks at tasks/s", "visits_per_second", "{:,.0f}"),
     ("window M", "window", "{:.1f}"),
     ("ns per look", "visit_ns", "{:.0f}"),

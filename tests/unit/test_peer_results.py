@@ -104,4 +104,4 @@ def test_the_report_shows_each_profiler_and_why_one_was_not_run():
     assert f"| none | {ranges} | 50.0% | 1.50 | 30 | +0.0 | +0.5 |" in lines
     assert "| ours | 2,000 | 1,000 | 1,000 | 1,000 | 10.00 | 1.0 x | 10.00 | 1.0 x |" in lines
     assert "ours failed in 1 of 2 runs: not done within 9 s" in lines
-    assert f"| {PROGRAM} | 100.0 | 2,000 | 3.0 | 250 | 1.00% | 0.2500 |" in lines
+    assert f"| {PROGRAM} | 100.0 | 100 | 2,000 | 3.0 | 250 | 1.00% | 0.2500 |" in lines
