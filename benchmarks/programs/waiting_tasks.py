@@ -17,11 +17,11 @@ async def cursor() -> None:
     await execute()
 
 
-async def session() -> None:
+async def connection() -> None:
     await cursor()
 
 
-LAYERS = (execute, cursor, session)
+LAYERS = (execute, cursor, connection)
 
 
 async def query(run: Run, name: str, depth: int) -> None:
