@@ -18,15 +18,13 @@
 
 static bool type_of(uint64_t object, uint64_t *type) { return object && safe_copy_word(type, object + OBJECT_TYPE); }
 
-static bool is_future_type(uint64_t type) {
-    return type == anchors.type_future || type == anchors.type_task || read_is_subtype(type, anchors.type_future);
-}
+static bool is_future_type(uint64_t type) { return type == anchors.type_task || read_is_subtype(type, anchors.type_future); }
 
 bool awaited_is_pending(uint64_t future) {
     uint64_t type;
     uint32_t state;
     if (!type_of(future, &type) || !is_future_type(type)) return true;
-    return !safe_copy(&state, future + layout.future_state, sizeof state) || state == layout.future_pending;
+    return !safe_copy_half(&state, future + layout.future_state) || state == layout.future_pending;
 }
 
 static bool leads_to_task(uint64_t future, unsigned hops);
@@ -61,9 +59,8 @@ static bool leads_to_task(uint64_t future, unsigned hops) {
     if (type == anchors.type_gathering)
         return read_attribute(future, anchors.name_children, &list) &&
                any_leads_to_task(children, read_list(list, children, MAX_CHILDREN), hops + 1);
-    if (type == anchors.type_future || read_is_subtype(type, anchors.type_future))
-        return read_is_subtype(type, anchors.type_task) || is_shield_of_task(future, hops + 1);
-    return false;
+    if (type != anchors.type_future && !read_is_subtype(type, anchors.type_future)) return false;
+    return (type != anchors.type_future && read_is_subtype(type, anchors.type_task)) || is_shield_of_task(future, hops + 1);
 }
 
 static bool set_leads_to_task(uint64_t address) {

@@ -128,6 +128,14 @@ void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
     while (coroutine_step(chain)) continue; /* ends: each step but the last adds a frame, up to the capacity */
 }
 
+/* The state is a byte, read with its neighbours. */
+static bool read_state(uint64_t generator, int8_t *state) {
+    uint32_t half, place = layout.generator_state % sizeof half;
+    if (!safe_copy_half(&half, generator + layout.generator_state - place)) return false;
+    *state = (int8_t)(half >> 8 * place);
+    return true;
+}
+
 bool coroutine_unchanged(const struct await_chain *chain) {
     for (size_t i = 0; i < chain->count; i++) {
         const struct raw_frame *frame = &chain->frames[i];
@@ -135,7 +143,7 @@ bool coroutine_unchanged(const struct await_chain *chain) {
         int8_t state;
         if (!frame->generator) continue;
         if (!safe_copy_word(&instruction, frame->generator + layout.generator_frame + layout.frame_instruction)) return false;
-        if (!safe_copy(&state, frame->generator + layout.generator_state, 1)) return false;
+        if (!read_state(frame->generator, &state)) return false;
         if (instruction != frame->instruction || state == layout.state_executing) return false;
     }
     return true;

@@ -68,10 +68,10 @@ size_t stitch(struct stitch_task *tasks, uint32_t leaf, struct stack_table *stac
 }
 
 uint32_t stitch_limit(struct stack_table *stacks, uint32_t stack, uint32_t max_frames, uint32_t omitted) {
-    struct stack_table_view view = stack_table_view(stacks);
-    uint32_t depth = view.nodes[stack].depth, locations[MAX_KEPT_FRAMES];
+    uint32_t depth = stack_table_depth(stacks, stack), locations[MAX_KEPT_FRAMES];
     if (max_frames > MAX_KEPT_FRAMES) max_frames = MAX_KEPT_FRAMES;
     if (depth <= max_frames) return stack;
+    struct stack_table_view view = stack_table_view(stacks);
     uint32_t near_root = (max_frames - 1) / 2, near_leaf = max_frames - 1 - near_root;
     for (; depth > 0; depth--, stack = view.nodes[stack].parent) {
         if (depth <= near_root) locations[depth - 1] = view.nodes[stack].location;
