@@ -1,14 +1,14 @@
-"""Whether a profile of some of the tasks tells the truth about all: five kinds of tasks, whose time the program measures itself.
+"""Whether a profile of some of the tasks tells the truth about all: five kinds of tasks whose time the program measures.
 
 usage: python benchmarks/estimate.py [--tasks 50000] [--seconds 60] [--runs 20] [--json FILE]
 
     long         waits all the time
     short        lives 20 to 500 ms, and is made anew when it ends
     alternating  waits in one place for 1 to 2 s, in another for 3 to 6 s, and so on
-    grouped      children under a gather() or a TaskGroup, for 2 to 6 s; a parent that waits for them has no time of its own
+    grouped      2 to 6 s under a gather() or a TaskGroup; a parent that waits for its children has no time of its own
     working      waits for 4 to 8 s, works for 0.1 ms, and so on
 
-The loop's own share of a core is reported: were it 1, all tasks would be late, and their time as ready ones that of their kind.
+Time in which a task is ready, because the loop is late, is that of its kind; the loop's own share of a core is reported.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Population:
 
 TIMES = {stack: Population() for stacks in STACKS.values() for stack in stacks}
 KEPT: list[asyncio.Task[None]] = []
+SHORT: dict[int, asyncio.Task[None]] = {}
 
 
 def start(coroutine: Any) -> None:
@@ -70,16 +71,15 @@ async def long(never: asyncio.Event) -> None:
     await never.wait()
 
 
-async def short() -> None:
+async def short(position: int) -> None:
     await asyncio.sleep(random.uniform(0.02, 0.5))
     TIMES["short"].leave()
-    begin_short()
+    begin_short(position)
 
 
-def begin_short() -> None:
-    """The loop's timer keeps the task alive while it waits."""
+def begin_short(position: int) -> None:
     TIMES["short"].enter()
-    asyncio.create_task(short())
+    SHORT[position] = asyncio.create_task(short(position))
 
 
 async def first_wait() -> None:
@@ -99,8 +99,7 @@ async def alternating() -> None:
 
 
 class Round:
-    """One round of a group. A parent that waits for its children has no time: the first child takes its place, and the last
-    one that ends gives it back."""
+    """One round of a group: the first child takes the place of the parent, the last one that ends gives it back."""
 
     def __init__(self, time_of: Population) -> None:
         self._time = time_of
@@ -162,7 +161,7 @@ async def populate(tasks: int) -> None:
         if number % 200 == 0:
             await asyncio.sleep(0.001)
     for number in range(tasks * PERMILLE["short"] // 1000):
-        begin_short()
+        begin_short(number)
         if number % 200 == 0:
             await asyncio.sleep(0.01)
     await asyncio.sleep(SETTLE_SECONDS)

@@ -26,11 +26,14 @@ def expected_error(profile: Run, true_seconds: float) -> float:
 # The same stacks
 
 
-def test_every_way_of_waiting_gives_the_same_stacks_as_without_a_window(run: RunTarget) -> None:
+@pytest.mark.parametrize(("target", "tasks_per_tick"), [("every_way", 8), ("awaitables", 1), ("cycle", 1)])
+def test_every_way_of_waiting_gives_the_same_stacks_as_without_a_window(
+    run: RunTarget, target: str, tasks_per_tick: int
+) -> None:
     """R1 to R6 and R10: none is missing, none is added, an awaiter that is looked at alone gives none."""
-    windowed = run("every_way", rate=1000, tasks_per_tick=8)
-    assert windowed.stats["window"] > 8, "all tasks were looked at"
-    assert waiting_stacks(windowed) == waiting_stacks(run("every_way", rate=1000))
+    windowed = run(target, rate=1000, tasks_per_tick=tasks_per_tick)
+    assert windowed.stats["window"] > 4, "all tasks were looked at"
+    assert waiting_stacks(windowed) == waiting_stacks(run(target, rate=1000))
 
 
 def test_children_stand_on_awaiters_outside_the_window(run: RunTarget) -> None:
@@ -53,27 +56,32 @@ def test_a_task_awaited_by_two_splits_its_time_equally_under_a_window(run: RunTa
 
 
 def test_parents_of_short_lived_children_give_no_sample_of_their_own(run: RunTarget) -> None:
-    """R4: also when a parent is looked at before any child of it has ever been."""
+    """R4: also when a parent is looked at before any child of it has ever been.
+
+    Between the last child's end and the parent's wake-up there are moments in which nothing is left to stand under.
+    """
     profile = run("quick_groups", capture="own", rate=1000, tasks_per_tick=32)
     assert profile.stats["window"] > 8, "all tasks were looked at"
-    waiting = profile.names(s for s in profile.samples if s.state == "waiting" and s.task_name)
+    waiting = profile.select(lambda s: s.state == "waiting" and s.task_name != "" and "rest" not in s.names)
     below = (*ENTRY, "line")
-    assert waiting == {
-        (*ENTRY[:2], "rest", "sleep"),
+    expected = {
         (*below, "by_gather", "child", "sleep"),
         (*below, "by_group", "TaskGroup.__aexit__", "child", "sleep"),
         (*below, "by_wait", "wait", "_wait", "child", "sleep"),
         (*below, "by_task", "child", "sleep"),
         (*below, "by_shield", "child", "sleep"),
     }
+    assert profile.names(waiting) >= expected
+    others = [sample for sample in waiting if sample.names not in expected]
+    assert wall_seconds(others) <= 0.01 * wall_seconds(waiting), [(s.names, s.wall_ns) for s in others]
 
 
 @pytest.mark.parametrize("way", ["create_task", "loop.create_task", "ensure_future", "Task"])
 def test_a_child_stands_on_the_task_of_its_span_outside_the_window(run: RunTarget, way: str) -> None:
-    """R5: its parent is never looked at together with it."""
+    """R5: its parent is never looked at together with it. An eager parent begins in main()."""
     profile = run("children_of_a_span", capture="own", **NARROW)
     samples = profile.select(lambda s: s.task_name == way and s.state == "waiting" and s.leaf == "sleep")
-    at_rest = [s for s in samples if "parent" not in s.names or "Queue.get" in s.names]
+    at_rest = [s for s in samples if ("parent" not in s.names or "Queue.get" in s.names) and "main" not in s.names]
     assert profile.names(at_rest) == {(*ENTRY[:2], "parent", "Queue.get", "child", "sleep")}
 
 

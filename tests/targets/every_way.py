@@ -1,14 +1,13 @@
-"""Every way to await a task or to be suspended, all in one program: some 90 tasks in a task set of several hundred slots."""
+"""The ways to await a task or to be suspended, in one program: some 90 tasks in a task set of several hundred slots."""
 
 import asyncio
+from types import ModuleType
 
 from targets import (
     as_completed,
     async_generators,
     await_task,
-    awaitables,
     context_managers,
-    cycle,
     gather,
     gather_nested,
     hand_off,
@@ -20,14 +19,13 @@ from targets import (
     wait,
     wait_for,
 )
+from targets.support import name_me
 
 WAYS = [
     as_completed,
     async_generators,
     await_task,
-    awaitables,
     context_managers,
-    cycle,
     gather,
     gather_nested,
     hand_off,
@@ -42,5 +40,10 @@ WAYS = [
 TASKS = 80
 
 
+async def take(way: ModuleType) -> None:
+    name_me(way.__name__)
+    await way.main()
+
+
 async def main() -> None:
-    await asyncio.gather(*(way.main() for way in WAYS))
+    await asyncio.gather(*(take(way) for way in WAYS))

@@ -1,4 +1,4 @@
-"""Ever more tasks wait, up to 20,000, and then only 200 whose table stays as large; each step with the program's own account."""
+"""Ever more tasks wait, up to 20,000, and then only 200 whose table stays as large; the program keeps account."""
 
 import asyncio
 

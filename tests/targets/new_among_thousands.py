@@ -16,6 +16,7 @@ def work() -> None:
 
 
 async def busy() -> None:
+    await asyncio.sleep(0)  # from here on, an eager task too runs on its own
     work()
 
 
@@ -24,6 +25,7 @@ async def child() -> None:
 
 
 async def parent() -> None:
+    await asyncio.sleep(0)
     await asyncio.create_task(child(), name="child")
 
 

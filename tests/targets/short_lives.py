@@ -11,18 +11,19 @@ WAITING = 4_000
 SECONDS = 2.5
 
 POPULATION = Population()
+BRIEF: "dict[int, asyncio.Task[None]]" = {}
 
 
-async def brief(end: float) -> None:
+async def brief(number: int, end: float) -> None:
     await asyncio.sleep(random.uniform(0.005, 0.05))
     POPULATION.leave()
-    begin_brief(end)
+    begin_brief(number, end)
 
 
-def begin_brief(end: float) -> None:
+def begin_brief(number: int, end: float) -> None:
     if asyncio.get_running_loop().time() < end:
         POPULATION.enter()
-        asyncio.create_task(brief(end))
+        BRIEF[number] = asyncio.create_task(brief(number, end))
 
 
 async def rest() -> None:
@@ -32,8 +33,8 @@ async def rest() -> None:
 async def main() -> None:
     rests = [asyncio.create_task(rest()) for _ in range(WAITING)]
     end = asyncio.get_running_loop().time() + SECONDS + 0.5
-    for _ in range(LINES):
-        begin_brief(end)
+    for number in range(LINES):
+        begin_brief(number, end)
     await asyncio.sleep(0.2)
     with phase():
         begun = POPULATION.seconds()
