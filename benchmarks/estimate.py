@@ -1,4 +1,4 @@
-"""Whether a profile of some of the tasks tells the truth about all: five kinds of tasks whose time the program measures.
+"""Whether a profile of some of the tasks tells the truth about all: five kinds of tasks whose time the program knows.
 
 usage: python benchmarks/estimate.py [--tasks 50000] [--seconds 60] [--runs 20] [--json FILE]
 
@@ -8,7 +8,7 @@ usage: python benchmarks/estimate.py [--tasks 50000] [--seconds 60] [--runs 20] 
     grouped      2 to 6 s under a gather() or a TaskGroup; a parent that waits for its children has no time of its own
     working      waits for 4 to 8 s, works for 0.1 ms, and so on
 
-Time in which a task is ready, because the loop is late, is that of its kind; the loop's own share of a core is reported.
+The time of a task that is ready, because the loop is late, is that of its kind; the loop's own CPU use is reported.
 """
 
 from __future__ import annotations
@@ -90,12 +90,18 @@ async def second_wait() -> None:
     await asyncio.sleep(random.uniform(3, 6))
 
 
+async def spend(wait: Callable[[], Awaitable[None]]) -> None:
+    TIMES[wait.__name__].enter()
+    await wait()
+    TIMES[wait.__name__].leave()
+
+
 async def alternating() -> None:
+    if random.random() < 0.75:
+        await spend(second_wait)
     while True:
-        for wait in (first_wait, second_wait):
-            TIMES[wait.__name__].enter()
-            await wait()
-            TIMES[wait.__name__].leave()
+        await spend(first_wait)
+        await spend(second_wait)
 
 
 class Round:
