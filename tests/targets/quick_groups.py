@@ -44,15 +44,20 @@ async def line(way: Callable[[], Awaitable[None]], end: float) -> None:
         await asyncio.ensure_future(way())
 
 
+async def lines(end: float) -> None:
+    await asyncio.gather(*(line(way, end) for way in WAYS for _ in range(LINES_PER_WAY)))
+
+
 async def rest() -> None:
     await asyncio.sleep(60)
 
 
 async def main() -> None:
     rests = [asyncio.create_task(rest()) for _ in range(300)]
-    await asyncio.sleep(0.05)
+    everything = asyncio.create_task(lines(asyncio.get_running_loop().time() + 0.1 + SECONDS + 0.5))
+    await asyncio.sleep(0.1)  # until every line is awaited
     with phase():
-        end = asyncio.get_running_loop().time() + SECONDS
-        await asyncio.gather(*(line(way, end) for way in WAYS for _ in range(LINES_PER_WAY)))
+        await asyncio.sleep(SECONDS)
+    await everything
     for one in rests:
         one.cancel()
