@@ -1,12 +1,16 @@
 """A tick that looks at a few of the suspended tasks only: the same stacks, links and states; weights that add up."""
 
 import math
+import sys
 
 import pytest
 from assertions import Run, RunTarget, cpu_seconds, wall_seconds
 
 ENTRY = ("<module>", "start_target", "main")
 NARROW = {"rate": 1000, "tasks_per_tick": 1}
+NEXT_ONE = (
+    "_AsCompletedIterator._wait_for_one" if sys.version_info >= (3, 13) else "as_completed.<locals>._wait_for_one"
+)
 STANDARD_ERRORS = 5  # a right estimate is further off once in two million runs
 
 
@@ -76,6 +80,19 @@ def test_parents_of_short_lived_children_give_no_sample_of_their_own(run: RunTar
     others = [(s.wall_ns / 1e9, s.names) for s in waiting if s.names not in children | alone]
     of_children = [s for s in waiting if s.names in children]
     assert sum(seconds for seconds, _ in others) <= 0.01 * wall_seconds(of_children), sorted(others)
+
+
+def test_a_task_that_waits_for_plain_futures_gives_its_own_stack(run: RunTarget) -> None:
+    """R4 speaks of tasks: the same constructs, told apart from the waiting side, with nothing in them to stand on."""
+    profile = run("plain_futures", rate=1000, tasks_per_tick=4)
+    assert profile.waiting() == profile.expect_waiting(
+        "Task-1: main | directly: directly",
+        "Task-1: main | gather: in_gather",
+        "Task-1: main | wait: in_wait > wait > _wait",
+        "Task-1: main | wait_for: in_wait_for > wait_for",
+        "Task-1: main | shield: in_shield",
+        f"Task-1: main | as_completed: in_as_completed > {NEXT_ONE} > Queue.get",
+    )
 
 
 @pytest.mark.parametrize("way", ["create_task", "loop.create_task", "ensure_future", "Task"])
@@ -162,17 +179,20 @@ def test_the_time_of_long_waits_adds_up(run: RunTarget, index: int) -> None:
 
 
 def test_the_time_of_tasks_does_not_depend_on_the_size_of_their_table(run_once: RunTarget) -> None:
-    """A table of 200 tasks, of 3,000, of 20,000, and of 200 again that is as large as before."""
+    """A table of 200 tasks, of 2,000, of 8,000, and of 200 again that is as large as before.
+
+    Those 200 were made one after the other, so that they stand side by side in it.
+    """
     seen = []
     for index in range(4):
-        profile = run_once("growing_and_shrinking", capture="own", index=index, rate=1000, tasks_per_tick=1024)
+        profile = run_once("growing_and_shrinking", capture="own", index=index, rate=1000, tasks_per_tick=256)
         seen.append(wall_seconds([s for s in profile.samples if "rest" in s.names]))
     assert seen == pytest.approx(profile.report["steps"], rel=0.06)
 
 
 def test_the_time_of_tasks_adds_up_while_their_table_grows(run_once: RunTarget) -> None:
     """One profile over all steps: the weights are those of each tick."""
-    profile = run_once("growing_and_shrinking", capture="own", index=4, rate=1000, tasks_per_tick=1024)
+    profile = run_once("growing_and_shrinking", capture="own", index=4, rate=1000, tasks_per_tick=256)
     resting = [s for s in profile.samples if "rest" in s.names]
     assert wall_seconds(resting) == pytest.approx(profile.report["whole"], rel=0.06)
 

@@ -1,11 +1,11 @@
-"""Ever more tasks wait, up to 20,000, and then only 200 whose table stays as large; the program keeps account."""
+"""Ever more tasks wait, up to 8,000, and then only 200 whose table stays as large; the program keeps account."""
 
 import asyncio
 
 from targets.population import Population
 from targets.support import REPORT, phase
 
-STEPS = [200, 3_000, 20_000, 200]
+STEPS = [200, 2_000, 8_000, 200]
 SECONDS = 0.5
 
 POPULATION = Population()
