@@ -108,25 +108,22 @@ def test_a_child_stands_on_the_task_of_its_span_outside_the_window(run: RunTarge
 
 
 def test_a_new_task_that_runs_among_thousands_is_seen_at_every_tick(run: RunTarget) -> None:
-    """Each look weighs one tick, whatever the window."""
-    profile = run("new_among_thousands", capture="own", rate=200, timeline=True, tasks_per_tick=16)
-    assert profile.stats["window"] > 100
-    [worked] = profile.report["worked"][:1]
+    """Its time adds up from looks that weigh one tick each; one look through the window would weigh all of it."""
+    profile = run("new_among_thousands", capture="own", rate=200, tasks_per_tick=16)
+    assert profile.stats["window"] > profile.stats["ticks"]
     working = profile.select(lambda s: s.task_name == "busy" and "work" in s.names)
-    assert profile.names(working) == {(*ENTRY[:2], "main", "busy", "work", "spin")}
-    assert wall_seconds(working) == pytest.approx(worked, rel=0.05)
-    assert cpu_seconds(working) == pytest.approx(0.6, rel=0.1)
-    looks = len({timestamp for sample in working for timestamp in sample.timestamps})
-    assert looks >= 0.9 * profile.stats["ticks"]
+    assert profile.names(working) == {(*ENTRY, "busy", "work", "spin")}
+    assert wall_seconds(working) == pytest.approx(profile.report["worked"][0], rel=0.15)
+    assert cpu_seconds(working) == pytest.approx(0.6, rel=0.15)
 
 
 def test_a_first_step_of_a_new_task_stands_on_its_new_creator(run: RunTarget, loop_kind: str) -> None:
     """An eager one runs on its creator's stack, which is as new and as unlikely to be in the window."""
-    profile = run("new_among_thousands", capture="own", index=1, rate=200, timeline=True, tasks_per_tick=16)
+    profile = run("new_among_thousands", capture="own", index=1, rate=200, tasks_per_tick=16)
     creation = ("create_task", "create_eager_task_factory.<locals>.factory") if loop_kind == "eager" else ()
     working = profile.with_function("spin")
     assert profile.names(working) == {(*ENTRY, "parent", *creation, "child", "work", "spin")}
-    assert wall_seconds(working) == pytest.approx(profile.report["worked"][1], rel=0.05)
+    assert wall_seconds(working) == pytest.approx(profile.report["worked"][1], rel=0.15)
 
 
 # Links and states
