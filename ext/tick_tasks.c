@@ -9,6 +9,7 @@
 #include "task_set.h"
 
 #define GROUP 16       /* tasks walked at the same time */
+#define TICKS_PER_SLICE 4
 #define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
 
 /* One task of a group. */
@@ -124,15 +125,29 @@ static void meet_slots(struct tick *tick, const struct task_set *set, struct sli
     }
 }
 
+/* The suspended tasks to be looked at in this tick: all, or when there are too many for one tick a slice, and that only in one of
+   TICKS_PER_SLICE ticks, but then a larger one. Much of a look's cost is that code and tables have left the cache since the last. */
+static void meet_window(struct tick *tick, const struct task_set *set) {
+    bool all = set->slots <= tick->limits.slots;
+    tick->since_tasks_ns += tick->elapsed_ns;
+    tick->work.all_slots = set->slots;
+    tick->ticks_without_tasks++;
+    if (!all) tick->replay_whole = false;
+    if (!all && tick->ticks_without_tasks < TICKS_PER_SLICE) return;
+    struct slice slice = window_next(&tick->task_window, set->slots, tick->limits.slots * tick->ticks_without_tasks);
+    tick->work.slots = slice.count;
+    tick->work.window = slice.weight * tick->ticks_without_tasks;
+    tick->work.task_share = slice.weight * (double)tick->since_tasks_ns / (double)tick->elapsed_ns;
+    tick->ticks_without_tasks = 0;
+    tick->since_tasks_ns = 0;
+    uint32_t before = tick->tasks.count;
+    meet_slots(tick, set, slice);
+    tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * tick->work.window);
+}
+
 void tick_look_at_tasks(struct tick *tick) {
     struct task_set set = task_set_scheduled();
-    struct slice slice = window_next(&tick->task_window, set.slots, tick->limits.slots);
-    tick->work.window = slice.weight;
-    tick->work.slots = slice.count;
-    if (slice.count < set.slots) tick->replay_whole = false;
-    uint32_t before = tick->tasks.count;
-    meet_slots(tick, &set, slice);
-    tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * slice.weight);
+    meet_window(tick, &set);
     for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);
