@@ -36,6 +36,13 @@ struct recent_push {
     uint32_t parent, location, id;
 };
 
+/* The same of links; id 0 = empty. */
+#define RECENT_LINKS 512u
+struct recent_link {
+    struct link link;
+    uint32_t id;
+};
+
 struct stack_table {
     struct memory_account account;
     struct string_table strings;
@@ -43,6 +50,7 @@ struct stack_table {
     struct sample_event *events;
     uint32_t n_events, n_wall_events, events_capacity;
     struct recent_push recent[RECENT_PUSHES];
+    struct recent_link recent_links[RECENT_LINKS];
 };
 
 /* The zero values and the overflow stack. False when memory is short. */
@@ -96,6 +104,7 @@ void stack_table_reset(struct stack_table *table) {
     intern_table_reset(&table->samples);
     table->n_events = table->n_wall_events = 0;
     memset(table->recent, 0, sizeof table->recent);
+    memset(table->recent_links, 0, sizeof table->recent_links);
     add_first_entries(table); /* cannot fail: there was room for them before */
 }
 
@@ -119,7 +128,12 @@ uint32_t stack_table_location(struct stack_table *table, struct location locatio
 }
 
 uint32_t stack_table_link(struct stack_table *table, const struct link *link) {
-    return id_or_drop(intern_table_add(&table->links, link, sizeof *link));
+    /* Ids of spans are random. */
+    struct recent_link *recent = &table->recent_links[(link->span_id[7] | link->span_id[6] << 8u) % RECENT_LINKS];
+    if (recent->id && memcmp(&recent->link, link, sizeof *link) == 0) return recent->id;
+    uint32_t id = id_or_drop(intern_table_add(&table->links, link, sizeof *link));
+    *recent = (struct recent_link){*link, id};
+    return id;
 }
 
 uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t location) {

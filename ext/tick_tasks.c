@@ -10,6 +10,7 @@
 
 #define GROUP 16       /* tasks walked at the same time */
 #define TICKS_PER_SLICE 4
+#define MAX_BLOCK 16   /* slots side by side */
 #define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
 
 /* One task of a group. */
@@ -112,11 +113,20 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     }
 }
 
-static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice) {
-    for (uint64_t done = 0; done < slice.count; done += TASK_SET_SLOTS_PER_READ) {
-        uint64_t addresses[TASK_SET_SLOTS_PER_READ], left = slice.count - done;
-        uint32_t n = left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ;
-        size_t count = task_set_read(set, slice.first + done, n, addresses);
+/* Tasks made one after the other stand side by side in the task set, often all of one kind. So what is looked at in one tick is a
+   number of blocks far from each other: the window goes over them in the order of multiples of the golden ratio. */
+static uint64_t spread(uint64_t index, uint64_t blocks) {
+    uint64_t stride = (uint64_t)((double)blocks * 0.6180339887498949) | 1; /* odd, and blocks a power of two: each is met once */
+    return index * stride & (blocks - 1);
+}
+
+static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice, uint32_t block) {
+    uint64_t blocks = set->slots / block;
+    for (uint64_t done = 0; done < slice.count;) {
+        uint64_t addresses[TASK_SET_SLOTS_PER_READ];
+        size_t count = 0;
+        for (; done < slice.count && count + block <= TASK_SET_SLOTS_PER_READ; done++)
+            count += task_set_read(set, spread(slice.first + done, blocks) * block, block, addresses + count);
         for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);
@@ -134,14 +144,17 @@ static void meet_window(struct tick *tick, const struct task_set *set) {
     tick->ticks_without_tasks++;
     if (!all) tick->replay_whole = false;
     if (!all && tick->ticks_without_tasks < TICKS_PER_SLICE) return;
-    struct slice slice = window_next(&tick->task_window, set->slots, tick->limits.slots * tick->ticks_without_tasks);
-    tick->work.slots = slice.count;
+    uint64_t slots = tick->limits.slots * tick->ticks_without_tasks;
+    uint32_t block = 1;
+    while (block < MAX_BLOCK && 2 * block <= slots && 2 * block <= set->slots) block *= 2;
+    struct slice slice = window_next(&tick->task_window, set->slots / block, slots / block);
+    tick->work.slots = slice.count * block;
     tick->work.window = slice.weight * tick->ticks_without_tasks;
     tick->work.task_share = slice.weight * (double)tick->since_tasks_ns / (double)tick->elapsed_ns;
     tick->ticks_without_tasks = 0;
     tick->since_tasks_ns = 0;
     uint32_t before = tick->tasks.count;
-    meet_slots(tick, set, slice);
+    meet_slots(tick, set, slice, block);
     tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * tick->work.window);
 }
 

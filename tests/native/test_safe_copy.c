@@ -103,7 +103,7 @@ static void test_a_word_and_half_of_one_are_read_or_refused_like_any_size(void) 
         CHECK(!safe_copy_word(&word, bad[i]) && !safe_copy_half(&half, bad[i]));
         CHECK_EQUAL(safe_copy_faults() - faults, 2);
     }
-    unsigned char *memory = pages_readable(1, 0, 1);
+    unsigned char *memory = pages_readable(2, 0, 1);
     memcpy(memory + page - 8, &value, 8);
     CHECK(safe_copy_word(&word, (uintptr_t)memory + page - 8) && word == value);
     CHECK(safe_copy_half(&half, (uintptr_t)memory + page - 8) && half == 0x05060708);
