@@ -13,7 +13,7 @@
 #include "task_set.h"
 
 #define MAX_HOPS 6      /* constructs one inside the other */
-#define MAX_CHILDREN 64 /* looked through for the first that is not done */
+#define MAX_CHILDREN 64 /* looked at */
 #define MAX_CELLS 8
 
 static bool type_of(uint64_t object, uint64_t *type) { return object && safe_copy_word(type, object + OBJECT_TYPE); }
@@ -29,11 +29,15 @@ bool awaited_is_pending(uint64_t future) {
 
 static bool leads_to_task(uint64_t future, unsigned hops);
 
-/* The first one that is not done decides; when all that were looked at are done, the first one does. */
+/* Whether one that is not done does. Of very many only the first are looked at; when those are done, they stand for the others. */
 static bool any_leads_to_task(const uint64_t *futures, size_t count, unsigned hops) {
-    for (size_t i = 0; i < count; i++)
-        if (awaited_is_pending(futures[i])) return leads_to_task(futures[i], hops);
-    return count && leads_to_task(futures[0], hops);
+    bool any_pending = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!awaited_is_pending(futures[i])) continue;
+        any_pending = true;
+        if (leads_to_task(futures[i], hops)) return true;
+    }
+    return !any_pending && count && leads_to_task(futures[0], hops);
 }
 
 /* The future that shield hands out: its own callback holds the inner one. */

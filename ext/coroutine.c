@@ -38,7 +38,7 @@ static bool read_generator(uint64_t address, struct generator *generator) {
     uint64_t frame = address + layout.generator_frame;
     uint32_t stack_top;
     generator->frame.generator = generator->address = address;
-    if (!safe_copy_word(&generator->type, address + OBJECT_TYPE) || !read_state(address, &generator->state) ||
+    if (!read_state(address, &generator->state) ||
         !safe_copy_word(&generator->frame.code, frame + layout.frame_code) ||
         !safe_copy_word(&generator->frame.instruction, frame + layout.frame_instruction) ||
         !safe_copy_half(&stack_top, frame + layout.frame_stacktop))
@@ -59,24 +59,13 @@ static bool is_awaiting(const struct generator *generator) {
     return (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
 }
 
-/* The generator-like object that the suspended one awaits; 0 when it awaits a future or anything else. */
-static bool read_awaited(const struct generator *generator, uint64_t *inner) {
-    uint64_t awaited, type, slot;
-    *inner = 0;
+/* What the suspended generator-like object awaits, of whatever type; 0 when it awaits nothing. */
+static bool read_awaited(const struct generator *generator, uint64_t *awaited) {
+    *awaited = 0;
     if (!is_awaiting(generator) || generator->stack_top <= 0) return true;
     if ((uint32_t)generator->stack_top > MAX_STACK_SLOTS) return false;
-    slot = generator->address + layout.generator_frame + layout.frame_localsplus + 8 * ((uint64_t)generator->stack_top - 1);
-    if (!safe_copy_word(&awaited, slot)) return false;
-    for (unsigned i = 0; i <= MAX_WRAPPERS && awaited; i++) {
-        if (!safe_copy_word(&type, awaited + OBJECT_TYPE)) return false;
-        if (is_generator_type(type)) {
-            *inner = awaited;
-            return true;
-        }
-        if (!is_wrapper_type(type)) return true;
-        if (!safe_copy_word(&awaited, awaited + layout.wrapper_inner)) return false;
-    }
-    return true;
+    return safe_copy_word(awaited, generator->address + layout.generator_frame + layout.frame_localsplus +
+                                       8 * ((uint64_t)generator->stack_top - 1));
 }
 
 static bool fail(struct await_chain *chain, enum drop_reason reason, uint64_t code) {
@@ -92,44 +81,52 @@ static bool end(struct await_chain *chain, enum chain_state state) {
     return false;
 }
 
-/* The memory that a step at this object reads. */
-static void prefetch(uint64_t coroutine) {
-    safe_copy_prefetch(coroutine + OBJECT_TYPE);
-    safe_copy_prefetch(coroutine + CACHE_LINE);
-    safe_copy_prefetch(coroutine + layout.generator_frame + layout.frame_localsplus);
-}
-
 void coroutine_begin(struct await_chain *chain, uint64_t coroutine) {
     chain->count = 0;
+    chain->wrappers = 0;
     chain->state = CHAIN_SUSPENDED;
     chain->next = coroutine;
-    prefetch(coroutine);
+}
+
+static bool go_on(struct await_chain *chain, uint64_t next) {
+    chain->next = next;
+    return next;
+}
+
+void coroutine_prefetch(const struct await_chain *chain) {
+    safe_copy_touch(chain->next + OBJECT_TYPE);
+    safe_copy_prefetch(chain->next + CACHE_LINE);
+    safe_copy_prefetch(chain->next + layout.generator_frame + layout.frame_localsplus);
 }
 
 bool coroutine_step(struct await_chain *chain) {
     struct generator generator;
+    uint64_t next;
     if (!chain->next) return false;
     if (chain->count == chain->capacity) {
         if (chain->capacity < MAX_AWAIT_CHAIN) return end(chain, CHAIN_LONG);
         return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
     }
+    if (!safe_copy_word(&generator.type, chain->next + OBJECT_TYPE)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    if (!is_generator_type(generator.type)) { /* a future or anything else: no frames of it can be read */
+        if (!chain->count || !is_wrapper_type(generator.type) || chain->wrappers++ == MAX_WRAPPERS) return end(chain, CHAIN_SUSPENDED);
+        if (!safe_copy_word(&next, chain->next + layout.wrapper_inner)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+        return go_on(chain, next);
+    }
     if (!read_generator(chain->next, &generator)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
-    /* Only the outermost can be so: a coroutine of another kind, such as Cython's. It has no frames that we can read. */
-    if (!is_generator_type(generator.type)) return end(chain, chain->count ? CHAIN_UNREADABLE : CHAIN_SUSPENDED);
     if (generator.state == layout.state_executing) return end(chain, CHAIN_EXECUTING);
     bool suspended = is_suspended(generator.state);
     if (!suspended && generator.state != layout.state_created) return end(chain, chain->count ? CHAIN_UNREADABLE : CHAIN_FINISHED);
     chain->frames[chain->count++] = generator.frame;
+    chain->wrappers = 0;
     if (!suspended) return false;
-    if (!read_awaited(&generator, &chain->next)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
-    if (!chain->next) return false;
-    prefetch(chain->next);
-    return true;
+    if (!read_awaited(&generator, &next)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    return go_on(chain, next);
 }
 
 void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
     coroutine_begin(chain, coroutine);
-    while (coroutine_step(chain)) continue; /* ends: each step but the last adds a frame, up to the capacity */
+    while (coroutine_step(chain)) continue; /* ends: a step adds a frame, or is one of a few between two frames */
 }
 
 bool coroutine_unchanged(const struct await_chain *chain) {

@@ -21,7 +21,8 @@ struct await_chain {
     struct raw_frame *frames; /* outermost first; the caller's, capacity of them */
     size_t count, capacity;
     enum chain_state state;
-    uint64_t next; /* the coroutine-like object to be looked at in the next step; 0 = none */
+    uint64_t next;     /* the awaited object to be looked at in the next step; 0 = none */
+    unsigned wrappers; /* objects passed since the last frame */
 };
 
 /* Frames and capacity are set by the caller. */
@@ -30,6 +31,8 @@ void coroutine_walk(struct await_chain *chain, uint64_t coroutine);
 /* The same in steps: many walks at once, a step of each in turn, overlap their waits for memory. False after the last step. */
 void coroutine_begin(struct await_chain *chain, uint64_t coroutine);
 bool coroutine_step(struct await_chain *chain);
+/* Asks for the memory that the next step reads. */
+void coroutine_prefetch(const struct await_chain *chain);
 
 /* Reads every word the walk depended on once more: false when the coroutine ran meanwhile. */
 bool coroutine_unchanged(const struct await_chain *chain);

@@ -60,4 +60,15 @@ static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
     return safe_copy(half, address, sizeof *half);
 }
 
+/* Loads a word for nothing but to have it near, and what leads to its page: processors drop a prefetch whose page they would have to
+   look up. Calls in a row overlap. */
+static inline void safe_copy_touch(uint64_t address) {
+#ifdef SAFE_COPY_LOADS
+    uint64_t word;
+    if (address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED)) guarded_load_word(&word, address);
+#else
+    safe_copy_prefetch(address);
+#endif
+}
+
 #endif

@@ -83,21 +83,31 @@ void span_link_prefetch(unsigned step, uint64_t *cursor) {
     *cursor = 0;
     if (!at) return;
     switch (step) {
-    case 0: /* the context -> its variables */
-        if (safe_copy_word(cursor, at + layout.context_vars)) safe_copy_prefetch(*cursor + layout.hamt_root);
+    case 0: /* the context */
+        safe_copy_touch(at + layout.context_vars);
+        *cursor = at;
         break;
-    case 1: /* -> the root of their trie */
-        if (safe_copy_word(cursor, at + layout.hamt_root))
-            for (unsigned line = 0; line < 3; line++) safe_copy_prefetch(*cursor + line * CACHE_LINE);
+    case 1: /* -> its variables */
+        if (safe_copy_word(cursor, at + layout.context_vars)) safe_copy_touch(*cursor + layout.hamt_root);
         break;
-    case 2: /* -> the view */
+    case 2: /* -> the root of their trie */
+        if (safe_copy_word(cursor, at + layout.hamt_root)) {
+            safe_copy_touch(*cursor + OBJECT_TYPE);
+            safe_copy_prefetch(*cursor + CACHE_LINE);
+            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
+        }
+        break;
+    case 3: /* -> the view */
         if (safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash) &&
-            find_variable(at, fold(hash), anchors.context_var, cursor))
-            for (unsigned line = 0; line < 3; line++) safe_copy_prefetch(*cursor + line * CACHE_LINE);
+            find_variable(at, fold(hash), anchors.context_var, cursor)) {
+            safe_copy_touch(*cursor + OBJECT_TYPE);
+            safe_copy_prefetch(*cursor + CACHE_LINE);
+            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
+        }
         break;
-    case 3: /* -> the span's cell */
+    case 4: /* -> the span's cell */
         if (anchors.span_view_offset && safe_copy_word(cursor, at + anchors.span_view_offset + offsetof(struct span_view, cell)))
-            safe_copy_prefetch(*cursor);
+            safe_copy_touch(*cursor);
         break;
     default: break;
     }

@@ -43,6 +43,14 @@ struct recent_link {
     uint32_t id;
 };
 
+/* And of samples; stack 0 of the key = empty. */
+#define RECENT_SAMPLE_BITS 9
+#define RECENT_SAMPLES (1u << RECENT_SAMPLE_BITS)
+struct recent_sample {
+    struct sample_key key;
+    uint32_t id;
+};
+
 struct stack_table {
     struct memory_account account;
     struct string_table strings;
@@ -51,6 +59,7 @@ struct stack_table {
     uint32_t n_events, n_wall_events, events_capacity;
     struct recent_push recent[RECENT_PUSHES];
     struct recent_link recent_links[RECENT_LINKS];
+    struct recent_sample recent_samples[RECENT_SAMPLES];
 };
 
 /* The zero values and the overflow stack. False when memory is short. */
@@ -105,6 +114,7 @@ void stack_table_reset(struct stack_table *table) {
     table->n_events = table->n_wall_events = 0;
     memset(table->recent, 0, sizeof table->recent);
     memset(table->recent_links, 0, sizeof table->recent_links);
+    memset(table->recent_samples, 0, sizeof table->recent_samples);
     add_first_entries(table); /* cannot fail: there was room for them before */
 }
 
@@ -169,10 +179,15 @@ static bool add_event(struct stack_table *table, struct sample_event event) {
 
 /* The sample of this key; when full the one of <overflow>, for which one place is always kept. */
 static uint32_t find_sample(struct stack_table *table, const struct sample_key *key) {
+    struct recent_sample *recent = &table->recent_samples[(key->stack * 0x9e3779b1u ^ key->link * 0x85ebca77u) >> (32 - RECENT_SAMPLE_BITS)];
+    if (key->stack && memcmp(&recent->key, key, sizeof *key) == 0) return recent->id;
     uint32_t hash = intern_table_hash(&table->samples, key, sizeof *key);
     uint32_t id = intern_table_find(&table->samples, hash, key, sizeof *key);
-    if (id != INTERN_NONE) return id;
-    if (intern_table_reserve(&table->samples, 2)) return intern_table_add(&table->samples, key, sizeof *key);
+    if (id == INTERN_NONE && intern_table_reserve(&table->samples, 2)) id = intern_table_add(&table->samples, key, sizeof *key);
+    if (id != INTERN_NONE) {
+        *recent = (struct recent_sample){*key, id};
+        return id;
+    }
     drop_count(DROP_sample_table_full);
     struct sample_key overflow = {.stack = OVERFLOW_NODE};
     return intern_table_add(&table->samples, &overflow, sizeof overflow);

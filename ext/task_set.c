@@ -40,7 +40,7 @@ static bool copy_entries(const struct task_set *set, uint64_t first, uint64_t co
 
 static size_t follow_references(uint64_t *addresses, size_t count) {
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) safe_copy_prefetch(addresses[i]);
+    for (size_t i = 0; i < count; i++) safe_copy_touch(addresses[i]);
     for (size_t i = 0; i < count; i++) {
         uint64_t reference[3];
         if (!safe_copy(reference, addresses[i], sizeof reference) || reference[1] != anchors.type_weakref) {

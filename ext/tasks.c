@@ -74,7 +74,7 @@ bool task_read(uint64_t address, struct task *task) {
 }
 
 void task_prefetch(uint64_t address) {
-    safe_copy_prefetch(address);
+    safe_copy_touch(address);
     safe_copy_prefetch(address + CACHE_LINE);
     safe_copy_prefetch(address + layout.task_size - 1);
 }

@@ -10,7 +10,7 @@
 
 #define GROUP 16       /* tasks walked at the same time */
 #define TICKS_PER_SLICE 4
-#define MAX_BLOCK 16   /* slots side by side */
+#define MAX_BLOCK 64   /* slots side by side */
 #define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
 
 /* One task of a group. */
@@ -65,13 +65,22 @@ static void take_chain(struct tick *tick, uint32_t position, const struct await_
     tick->stitch[position].unusable = false;
 }
 
-/* The memory that reading the link and the awaiters begins with. */
-static void prefetch_rest(const struct task *task) {
-    safe_copy_prefetch(task->context + layout.context_vars);
-    safe_copy_prefetch(task->waiter + OBJECT_TYPE);
-    safe_copy_prefetch(task->waiter + layout.future_state);
-    safe_copy_prefetch(task->callback0 + OBJECT_TYPE);
+/* The memory that reading waiter and awaiters begins with. A processor has room for some twenty requests: so little by little. */
+static void prefetch_rest(const struct task *task, unsigned step) {
+    uint64_t callback;
+    switch (step) {
+    case 0:
+        safe_copy_touch(task->waiter + OBJECT_TYPE);
+        safe_copy_prefetch(task->waiter + layout.future_state);
+        break;
+    case 1: safe_copy_touch(task->callback0 + OBJECT_TYPE); break;
+    case 2:
+        if (task->waiter && safe_copy_word(&callback, task->waiter + layout.future_callback0)) safe_copy_touch(callback + OBJECT_TYPE);
+        break;
+    default: break;
+    }
 }
+#define REST_STEPS 3
 
 static bool begin_walk(struct tick *tick, uint32_t position, struct walk *walk) {
     const struct task *task = &tick->tasks.tasks[position];
@@ -84,7 +93,6 @@ static bool begin_walk(struct tick *tick, uint32_t position, struct walk *walk) 
     walk->link_cursor = seen->in_window ? task->context : 0;
     walk->chain = (struct await_chain){.frames = walk->frames, .capacity = SHORT_CHAIN};
     coroutine_begin(&walk->chain, task->coroutine);
-    prefetch_rest(task);
     return true;
 }
 
@@ -97,18 +105,27 @@ static void finish_walk(struct tick *tick, struct walk *walk) {
 }
 
 /* Walks of a group go forward in turns: while one waits for memory, the others use what has arrived. */
+static void walk_group(const struct tick *tick, struct walk *walks, unsigned count) {
+    struct walk *unfinished[GROUP];
+    unsigned n = count;
+    for (unsigned i = 0; i < count; i++) unfinished[i] = &walks[i];
+    for (unsigned step = 0; n || step < SPAN_LINK_STEPS; step++) { /* ends: a walk has no more steps than frames */
+        unsigned left = 0;
+        for (unsigned i = 0; i < n; i++) coroutine_prefetch(&unfinished[i]->chain);
+        for (unsigned i = 0; i < n; i++)
+            if (coroutine_step(&unfinished[i]->chain)) unfinished[left++] = unfinished[i];
+        n = left;
+        for (unsigned i = 0; i < count && step < REST_STEPS; i++) prefetch_rest(&tick->tasks.tasks[walks[i].position], step);
+        for (unsigned i = 0; i < count && step < SPAN_LINK_STEPS; i++) span_link_prefetch(step, &walks[i].link_cursor);
+    }
+}
+
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     struct walk walks[GROUP];
     while (begin < end) {
         unsigned count = 0;
         for (; begin < end && count < GROUP; begin++) count += begin_walk(tick, begin, &walks[count]);
-        bool unfinished[GROUP], any = count > 0;
-        for (unsigned i = 0; i < count; i++) unfinished[i] = true;
-        for (unsigned round = 0; any || round < SPAN_LINK_STEPS; round++) { /* ends: a walk has no more steps than frames */
-            any = false;
-            for (unsigned i = 0; i < count; i++) any |= unfinished[i] = unfinished[i] && coroutine_step(&walks[i].chain);
-            for (unsigned i = 0; i < count; i++) span_link_prefetch(round, &walks[i].link_cursor);
-        }
+        walk_group(tick, walks, count);
         for (unsigned i = 0; i < count; i++) finish_walk(tick, &walks[i]);
     }
 }
