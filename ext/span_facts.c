@@ -89,17 +89,19 @@ static void learn(struct shape *shape, PyObject *span) {
     if (shape->type == NULL) *shape = learned, Py_INCREF((PyObject *)type); /* unless another thread was let in meanwhile */
 }
 
-/* A new reference; NULL without an exception when there is none. */
-static PyObject *attribute(PyObject *span, enum attribute which) {
-    PyTypeObject *type = Py_TYPE(span);
+static const struct shape *find_shape(PyObject *span) {
     for (int i = 0; i < SHAPES; i++) {
         if (shapes[i].type == NULL) learn(&shapes[i], span);
-        if (shapes[i].type != type) continue;
-        PyObject *value = value_in(span, &shapes[i], which);
-        if (value != NULL) return Py_NewRef(value);
-        break;
+        if (shapes[i].type == Py_TYPE(span)) return &shapes[i];
     }
-    return generic(span, attribute_name[which]);
+    return NULL;
+}
+
+/* A new reference; NULL without an exception when there is none. */
+static PyObject *attribute(PyObject *span, enum attribute which) {
+    const struct shape *shape = shapes[0].type == Py_TYPE(span) ? &shapes[0] : find_shape(span);
+    PyObject *value = shape != NULL ? value_in(span, shape, which) : NULL;
+    return value != NULL ? Py_NewRef(value) : generic(span, attribute_name[which]);
 }
 
 PyObject *span_facts_name(PyObject *span) {
@@ -109,26 +111,40 @@ PyObject *span_facts_name(PyObject *span) {
 
 PyObject *span_facts_processor(PyObject *span) { return attribute(span, PROCESSOR); }
 
-/* ---- ids */
+/* ---- ids: read out of ints and tuples where the table says, if that comes out right for objects that we know (try_objects) */
 
-enum { DIGIT_BITS = 30, MAX_DIGITS = 5 };
-static bool digits_are_known;
+enum { DIGIT_BITS = 30 };
+static bool objects_are_known;
 static PyObject *sixty_four;
 
-/* An id's words out of its digits; false for what is too large, or negative. */
+static uint64_t digit_at(const char *digits, unsigned i) {
+    uint32_t digit;
+    memcpy(&digit, digits + sizeof digit * i, sizeof digit);
+    return digit;
+}
+
+/* The low 128 bits of an int, high word first; false for a negative one, or one that is too large for an id. */
 static bool read_digits(PyObject *integer, uint64_t words[2]) {
-    uint64_t tag = word_at(bytes_of(integer) + layout.int_tag), count = layout.int_tag_is_size ? tag : tag >> 3;
-    uint32_t digits[MAX_DIGITS] = {0};
-    if (count > MAX_DIGITS || (!layout.int_tag_is_size && (tag & 2))) return false;
-    memcpy(digits, bytes_of(integer) + layout.int_digits, count * sizeof digits[0]);
-    words[1] = digits[0] | (uint64_t)digits[1] << DIGIT_BITS | (uint64_t)digits[2] << 2 * DIGIT_BITS;
-    words[0] = digits[2] >> (64 - 2 * DIGIT_BITS) | (uint64_t)digits[3] << (3 * DIGIT_BITS - 64) |
-               (uint64_t)digits[4] << (4 * DIGIT_BITS - 64);
-    return true;
+    const char *digits = bytes_of(integer) + layout.int_digits;
+    uint64_t tag = word_at(bytes_of(integer) + layout.int_tag), count = tag;
+    if (!layout.int_tag_is_size) {
+        if (tag & 2) return false;
+        count = tag >> 3;
+    }
+    words[0] = words[1] = 0;
+    switch (count) {
+    case 5: words[0] = digit_at(digits, 4) << (4 * DIGIT_BITS - 64); /* fall through */
+    case 4: words[0] |= digit_at(digits, 3) << (3 * DIGIT_BITS - 64); /* fall through */
+    case 3: words[0] |= digit_at(digits, 2) >> (64 - 2 * DIGIT_BITS), words[1] = digit_at(digits, 2) << 2 * DIGIT_BITS; /* fall through */
+    case 2: words[1] |= digit_at(digits, 1) << DIGIT_BITS; /* fall through */
+    case 1: words[1] |= digit_at(digits, 0); /* fall through */
+    case 0: return true;
+    default: return false;
+    }
 }
 
 static int read_words(PyObject *integer, uint64_t words[2]) {
-    if (digits_are_known && read_digits(integer, words)) return 0;
+    if (objects_are_known && read_digits(integer, words)) return 0;
     PyObject *high = PyNumber_Rshift(integer, sixty_four);
     if (high == NULL) return -1;
     words[0] = PyLong_AsUnsignedLongLongMask(high);
@@ -167,23 +183,31 @@ static int facts_from_properties(PyObject *span_context, struct span_facts *fact
     return valid;
 }
 
+/* Borrowed items of a tuple that is as long as a SpanContext; false if it is not. */
+static bool read_items(PyObject *tuple, PyObject *item[FACTS]) {
+    if (objects_are_known) {
+        if (word_at(bytes_of(tuple) + layout.var_size) != FACTS) return false;
+        memcpy(item, bytes_of(tuple) + layout.tuple_items, FACTS * sizeof item[0]);
+        return true;
+    }
+    if (PyTuple_Size(tuple) != FACTS) return false;
+    for (int i = 0; i < FACTS; i++) item[i] = PyTuple_GetItem(tuple, i);
+    return true;
+}
+
 int span_facts_read_ids(PyObject *span, struct span_facts *facts) {
-    PyObject *span_context = attribute(span, CONTEXT);
+    PyObject *span_context = attribute(span, CONTEXT), *item[FACTS];
     if (span_context == NULL && PyErr_Occurred()) return -1;
-    if (span_context == NULL || !PyTuple_Check(span_context)) {
+    bool is_tuple = span_context != NULL && PyTuple_Check(span_context);
+    if (!is_tuple) {
         Py_XDECREF(span_context);
         span_context = PyObject_CallMethodObjArgs(span, str_get_span_context, NULL);
         if (span_context == NULL) return -1;
+        is_tuple = PyTuple_Check(span_context);
     }
     int valid = 0;
-    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) == FACTS) {
-        PyObject *item[FACTS];
-        for (int i = 0; i < FACTS; i++)
-            if (i != TRACE_STATE) item[i] = PyTuple_GetItem(span_context, i);
-        valid = facts_from(item, facts);
-    } else if (span_context != Py_None) {
-        valid = facts_from_properties(span_context, facts);
-    }
+    if (is_tuple && read_items(span_context, item)) valid = facts_from(item, facts);
+    else if (span_context != Py_None) valid = facts_from_properties(span_context, facts);
     Py_DECREF(span_context);
     return valid;
 }
@@ -205,14 +229,16 @@ int span_facts_read_end(PyObject *span, struct span_facts *facts) {
     return 0;
 }
 
-/* Digits are read by the table only if a number comes out right. */
-static int try_digits(void) {
+static int try_objects(void) {
     uint64_t words[2] = {0};
-    PyObject *number = PyLong_FromString("0123456789abcdeffedcba9876543210", NULL, 16);
-    if (number == NULL) return -1;
-    digits_are_known = layout.minor != 0 && read_digits(number, words) && words[0] == 0x0123456789abcdefull &&
-                       words[1] == 0xfedcba9876543210ull;
-    Py_DECREF(number);
+    PyObject *number = PyLong_FromString("0123456789abcdeffedcba9876543210", NULL, 16), *item[FACTS] = {NULL};
+    PyObject *tuple = number != NULL ? PyTuple_Pack(FACTS, Py_None, Py_True, Py_False, number, Py_None, number) : NULL;
+    if (tuple == NULL) return Py_XDECREF(number), -1;
+    objects_are_known = layout.minor != 0;
+    if (objects_are_known)
+        objects_are_known = read_items(tuple, item) && item[0] == Py_None && item[1] == Py_True && item[FACTS - 1] == number &&
+                            read_digits(number, words) && words[0] == 0x0123456789abcdefull && words[1] == 0xfedcba9876543210ull;
+    Py_DECREF(number), Py_DECREF(tuple);
     return 0;
 }
 
@@ -223,5 +249,5 @@ int span_facts_init(void) {
         if (attribute_name[i] == NULL && (attribute_name[i] = PyUnicode_InternFromString(attribute_names[i])) == NULL) return -1;
     if (sixty_four == NULL && (sixty_four = PyLong_FromLong(64)) == NULL) return -1;
     if (layout.minor == 0) layout_select(Py_Version >> 16 & 0xff); /* without a table for it, the interpreter is asked for everything */
-    return try_digits();
+    return try_objects();
 }

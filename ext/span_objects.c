@@ -15,7 +15,8 @@ PyTypeObject *span_context_type, *span_view_type;
 size_t span_view_offset;
 static PyTypeObject *cell_type;
 static newfunc dict_new;
-static destructor dict_dealloc, context_dealloc;
+static freefunc cell_free;
+static destructor context_dealloc;
 static bool views_are_simple; /* the base adds to a dict nothing but weak references and a dict for attributes */
 static PyObject *no_arguments;
 
@@ -85,13 +86,26 @@ static void open_cell(struct cell_object *cell) {
     retain(cell);
 }
 
+/* Objects that wait to be used again: an activation mostly needs what the one before it has left. Without a reference, unknown to the
+   garbage collector. */
+enum { MAX_SPARE = 16 };
+static PyObject *spare_cells[MAX_SPARE], *spare_views[MAX_SPARE];
+static unsigned n_spare_cells, n_spare_views;
+
 static void cell_dealloc(PyObject *object) {
     struct cell_object *cell = (struct cell_object *)(void *)object;
     __atomic_store_n(&cell->fields.magic, 0, __ATOMIC_RELAXED);
-    Py_XDECREF(cell->name);
+    Py_CLEAR(cell->name);
     release(cell->root);
-    ((freefunc)PyType_GetSlot(cell_type, Py_tp_free))(object);
+    cell->root = NULL;
+    if (n_spare_cells < MAX_SPARE) spare_cells[n_spare_cells++] = object;
+    else cell_free(object);
     Py_DECREF((PyObject *)cell_type);
+}
+
+static struct cell_object *alloc_cell(void) {
+    if (n_spare_cells == 0) return (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    return (struct cell_object *)(void *)PyObject_Init(spare_cells[--n_spare_cells], cell_type);
 }
 
 /* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */
@@ -111,7 +125,7 @@ static int notice_processor(struct span_source *source, PyObject *span) {
 static struct cell_object *new_cell(struct span_source *source, PyObject *span, uint64_t span_id) {
     PyObject *name = notice_processor(source, span) == 0 ? span_facts_name(span) : NULL;
     if (name == NULL && PyErr_Occurred()) return NULL;
-    struct cell_object *cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    struct cell_object *cell = alloc_cell();
     if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
     Py_XDECREF(name);
     if (cell == NULL || (name != NULL && cell->name == NULL && PyErr_Occurred())) return release(cell), NULL;
@@ -171,21 +185,34 @@ static bool is_nothing_but_a_dict(const char *object) {
     return dict == 0 && values == 0;
 }
 
-/* A view dies as the Context that it is besides. */
+/* One that the garbage collector has finalized is not used again: it would not be finalized a second time. */
 static void view_dealloc(PyObject *view) {
+    bool finalized = part_of(view)->fields.magic == 0;
     PyObject_GC_UnTrack(view);
-    view_finalize(view);
-    Py_SET_TYPE(view, span_context_type);
+    if (!finalized) view_finalize(view);
     if (nested_deallocs < MAX_NESTED_DEALLOCS && is_nothing_but_a_dict((const char *)(void *)view)) {
         nested_deallocs++;
         PyObject_ClearWeakRefs(view);
-        dict_dealloc(view);
+        PyDict_Clear(view);
         nested_deallocs--;
-    } else {
-        Py_INCREF((PyObject *)span_context_type); /* as every object has a reference to its type, which goes with it */
-        context_dealloc(view);
+        if (!finalized && n_spare_views < MAX_SPARE) {
+            spare_views[n_spare_views++] = view;
+            Py_DECREF((PyObject *)span_view_type);
+            return;
+        }
     }
+    /* It dies as the Context that it is besides. Every object has a reference to its type, which goes with it. */
+    Py_SET_TYPE(view, (PyTypeObject *)Py_NewRef((PyObject *)span_context_type));
     Py_DECREF((PyObject *)span_view_type);
+    context_dealloc(view);
+}
+
+/* An empty view. */
+static PyObject *alloc_view(void) {
+    if (n_spare_views == 0) return dict_new(span_view_type, no_arguments, NULL);
+    PyObject *view = PyObject_Init(spare_views[--n_spare_views], span_view_type);
+    PyObject_GC_Track(view);
+    return view;
 }
 
 static struct cell_object *hold(struct cell_object *cell, uint64_t *address) {
@@ -239,7 +266,7 @@ PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject
     if (valid <= 0) return valid == 0 ? Py_NewRef(context) : NULL;
     struct cell_object *cell = cell_of(source, span, &facts, &known);
     if (cell == NULL && PyErr_Occurred()) return NULL;
-    PyObject *view = dict_new(span_view_type, no_arguments, NULL);
+    PyObject *view = alloc_view();
     if (view != NULL && PyDict_Merge(view, context, 1) < 0) Py_CLEAR(view);
     const struct view_part *before = span_view_of(current), *same = span_view_of(context);
     if (view != NULL) fill(part_of(view), &facts, cell, known, before, same != NULL ? same : before, owner);
@@ -268,9 +295,9 @@ static PyType_Spec cell_spec = {"otel_asyncprof._native.SpanCell", sizeof(struct
 int span_objects_init(PyObject *module) {
     if (span_facts_init() < 0) return -1;
     if (no_arguments == NULL && (no_arguments = PyTuple_New(0)) == NULL) return -1;
-    dict_dealloc = (destructor)PyType_GetSlot(&PyDict_Type, Py_tp_dealloc);
     dict_new = (newfunc)PyType_GetSlot(&PyDict_Type, Py_tp_new);
     if (cell_type == NULL && (cell_type = (PyTypeObject *)PyType_FromSpec(&cell_spec)) == NULL) return -1;
+    cell_free = (freefunc)PyType_GetSlot(cell_type, Py_tp_free);
     return PyModule_AddObjectRef(module, "SpanCell", (PyObject *)cell_type);
 }
 
