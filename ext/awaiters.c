@@ -28,6 +28,7 @@ struct search {
     size_t n_futures;
     unsigned hops; /* of the future being looked through */
     bool by_loop;
+    struct awaiter_memo *memo; /* NULL: nothing is remembered */
 };
 
 static void found_task(struct search *search, uint64_t task, bool waits) {
@@ -98,6 +99,28 @@ static void look_at_method(struct search *search, uint64_t method) {
     else if (is_of_module(function, anchors.globals_tasks) && read_attribute(self, anchors.name_done, &done)) look_at_held(search, done);
 }
 
+static struct remembered_callback *memo_entry(struct awaiter_memo *memo, uint64_t callback) {
+    return &memo->entries[callback / 16 % MAX_REMEMBERED_CALLBACKS];
+}
+
+/* What this very function led to a moment ago: all children of one gather carry the same. */
+static bool recall(struct search *search, uint64_t callback) {
+    const struct remembered_callback *entry = memo_entry(search->memo, callback);
+    if (entry->callback != callback || entry->tick != search->memo->tick) return false;
+    for (size_t i = 0; i < entry->count; i++) found_task(search, entry->tasks[i], true);
+    return true;
+}
+
+static void remember(const struct search *search, uint64_t callback) {
+    if (search->n_found > MAX_REMEMBERED_AWAITERS || search->by_loop) return;
+    struct remembered_callback *entry = memo_entry(search->memo, callback);
+    *entry = (struct remembered_callback){.callback = callback, .tick = search->memo->tick, .count = (uint32_t)search->n_found};
+    for (size_t i = 0; i < search->n_found; i++) {
+        if (!search->found[i].waits) entry->callback = 0;
+        entry->tasks[i] = search->found[i].task;
+    }
+}
+
 static void look_at_callback(struct search *search, uint64_t callback) {
     uint64_t type, word, self;
     if (!type_of(callback, &type)) return;
@@ -106,6 +129,7 @@ static void look_at_callback(struct search *search, uint64_t callback) {
             safe_copy_word(&self, callback + layout.builtin_self) && self)
             found_task(search, self, true);
     } else if (type == anchors.type_function) {
+        if (search->hops == 0 && search->memo && recall(search, callback)) return;
         if (is_of_module(callback, anchors.globals_base_events)) search->by_loop |= search->hops == 0;
         if (is_of_module(callback, anchors.globals_tasks) && safe_copy_word(&word, callback + layout.function_closure))
             look_at_tuple(search, word, true);
@@ -128,8 +152,8 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
-size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
-    struct search search = {.found = awaiters};
+size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
+    struct search search = {.found = awaiters, .memo = memo};
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
         uint64_t callback0, callbacks, future = search.futures[i].address;
@@ -141,13 +165,8 @@ size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITE
         }
         look_at_callbacks(&search, callback0, callbacks);
     }
+    /* Nothing but this callback has led to what was found, and there was something to follow. */
+    if (memo && search.n_futures && (!task->callbacks || task->callbacks == anchors.none)) remember(&search, task->callback0);
     *by_loop = search.by_loop;
     return search.n_found;
-}
-
-bool awaiters_future_pending(uint64_t future) {
-    uint64_t type;
-    uint32_t state;
-    if (!type_of(future, &type) || !read_is_subtype(type, anchors.type_future)) return true;
-    return !safe_copy(&state, future + layout.future_state, sizeof state) || state == layout.future_pending;
 }

@@ -15,11 +15,21 @@ struct awaiter {
     bool waits; /* false: it owns the group that the task is in, but is not at the group's end yet */
 };
 
-/* The tasks that wait for task, each once; returns how many. by_loop: whether the loop runs until this task is done, so that what
-   waits for it is the code that started the loop. */
-size_t awaiters_find(const struct task *task, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop);
+/* What callbacks have led to within one tick. A direct-mapped cache. */
+#define MAX_REMEMBERED_CALLBACKS 256
+#define MAX_REMEMBERED_AWAITERS 2
+struct remembered_callback {
+    uint64_t callback;
+    uint32_t tick, count;
+    uint64_t tasks[MAX_REMEMBERED_AWAITERS];
+};
+struct awaiter_memo {
+    uint32_t tick; /* the caller counts it up: what is of another tick counts for nothing */
+    struct remembered_callback entries[MAX_REMEMBERED_CALLBACKS];
+};
 
-/* Whether a future, task included, is still pending; an object that is no future counts as pending. */
-bool awaiters_future_pending(uint64_t future);
+/* The tasks that wait for task, each once; returns how many. memo may be NULL. by_loop: whether the loop runs until this task is done, so that what
+   waits for it is the code that started the loop. */
+size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop);
 
 #endif

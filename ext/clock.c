@@ -1,7 +1,8 @@
 #include "clock.h"
 
-#include <errno.h>
 #include <time.h>
+
+#include "os/os.h"
 
 #define NS_PER_SECOND 1000000000u
 
@@ -15,17 +16,17 @@ uint64_t clock_monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 uint64_t clock_realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
 
-bool clock_alarm_init(struct clock_alarm *alarm) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) return false;
-    bool made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 && pthread_cond_init(&alarm->rang, &attributes) == 0;
-    pthread_condattr_destroy(&attributes);
-    return made && pthread_mutex_init(&alarm->lock, NULL) == 0;
-}
+uint64_t clock_thread_cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 bool clock_alarm_wait(struct clock_alarm *alarm, uint64_t deadline_monotonic_ns) {
-    struct timespec deadline = {(time_t)(deadline_monotonic_ns / NS_PER_SECOND), (long)(deadline_monotonic_ns % NS_PER_SECOND)};
-    return pthread_cond_timedwait(&alarm->rang, &alarm->lock, &deadline) != ETIMEDOUT;
+    while (!__atomic_load_n(&alarm->rung, __ATOMIC_ACQUIRE)) {
+        if (clock_monotonic_ns() >= deadline_monotonic_ns) return false;
+        os_wait(&alarm->rung, 0, deadline_monotonic_ns);
+    }
+    return true;
 }
 
-void clock_alarm_ring(struct clock_alarm *alarm) { pthread_cond_broadcast(&alarm->rang); }
+void clock_alarm_ring(struct clock_alarm *alarm) {
+    __atomic_store_n(&alarm->rung, 1, __ATOMIC_RELEASE);
+    os_wake(&alarm->rung);
+}

@@ -34,10 +34,10 @@ struct code_entry {
 };
 
 struct cached_location {
+    uint64_t address, instruction; /* of the code object; the instruction's own */
     const struct code_entry *code;
     uint32_t generation;
     uint32_t location;
-    int64_t instruction;
 };
 
 struct code_table {
@@ -167,31 +167,55 @@ static struct code_entry *find(struct code_table *table, struct stack_table *sta
     return fill(table, stacks, identity, first) ? first : NULL;
 }
 
-static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, int64_t instruction) {
-    uint64_t slot = mix((uint64_t)(uintptr_t)code + (uint64_t)instruction * 31) & (LOCATION_SLOTS - 1);
-    struct cached_location *cached = &table->locations[slot];
-    if (cached->code == code && cached->generation == code->generation && cached->instruction == instruction) return cached->location;
-    int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, (int)instruction);
+static struct cached_location *location_slot(struct code_table *table, const struct raw_frame *raw) {
+    return &table->locations[mix(raw->code + raw->instruction * 31) & (LOCATION_SLOTS - 1)];
+}
+
+static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, const struct raw_frame *raw) {
+    int instruction = (int)(raw->instruction - raw->code - layout.code_instructions);
+    int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, instruction);
     uint32_t location =
         stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0});
-    *cached = (struct cached_location){code, code->generation, location, instruction};
+    *location_slot(table, raw) = (struct cached_location){raw->code, raw->instruction, code, code->generation, location};
     return location;
 }
 
+/* Whether the address still holds this code: one word tells where a version never repeats, else all of them are compared. */
+static bool is_unchanged(const struct code_entry *code, const struct raw_frame *raw) {
+    struct code_identity identity;
+    int64_t instruction;
+    uint32_t version;
+    if (layout.code_version == LAYOUT_ABSENT || code->identity.version_or_hash > UINT32_MAX)
+        return read_identity(raw, &identity, &instruction) && memcmp(&identity, &code->identity, sizeof identity) == 0;
+    return safe_copy(&version, raw->code + layout.code_version, sizeof version) && version == code->identity.version_or_hash;
+}
+
+/* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
+static bool is_hidden(const struct code_identity *identity, const struct raw_frame *raw) {
+    uint64_t begin = raw->code + layout.code_instructions + (uint64_t)identity->first_traceable * INSTRUCTION_BYTES;
+    return !raw->generator && raw->instruction < begin;
+}
+
 bool code_table_resolve(struct code_table *table, struct stack_table *stacks, const struct raw_frame *raw, struct resolved_frame *frame) {
+    const struct cached_location *cached = location_slot(table, raw);
     struct code_identity identity;
     int64_t instruction;
     *frame = (struct resolved_frame){.flags = FRAME_SYNTHETIC, .generator = raw->generator};
+    if (cached->address == raw->code && cached->instruction == raw->instruction && cached->code &&
+        cached->generation == cached->code->generation && is_unchanged(cached->code, raw)) {
+        frame->location = cached->location;
+        frame->flags = cached->code->flags;
+        return !is_hidden(&cached->code->identity, raw);
+    }
     if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
     if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
         frame->location = code_table_synthetic(stacks, raw->code == RAW_FRAME_TRUNCATED ? "<truncated>" : "<unreadable>");
         if (raw->code != RAW_FRAME_TRUNCATED) frame->flags |= FRAME_GARBAGE;
         return true;
     }
-    /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
-    if (!raw->generator && instruction < (int64_t)identity.first_traceable * INSTRUCTION_BYTES) return false;
+    if (is_hidden(&identity, raw)) return false;
     const struct code_entry *code = find(table, stacks, &identity);
-    frame->location = code ? locate(table, stacks, code, instruction) : code_table_synthetic(stacks, "<unreadable>");
+    frame->location = code ? locate(table, stacks, code, raw) : code_table_synthetic(stacks, "<unreadable>");
     frame->flags = code ? code->flags : FRAME_SYNTHETIC;
     return true;
 }

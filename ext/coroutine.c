@@ -75,38 +75,57 @@ static bool read_awaited(const struct generator *generator, uint64_t *inner) {
     return true;
 }
 
-static void fail(struct await_chain *chain, enum drop_reason reason, uint64_t code) {
+static bool fail(struct await_chain *chain, enum drop_reason reason, uint64_t code) {
     drop_count(reason);
-    if (chain->count == MAX_AWAIT_CHAIN) chain->count--;
+    if (chain->count == chain->capacity) chain->count--;
     chain->frames[chain->count++] = (struct raw_frame){.code = code};
     chain->state = CHAIN_UNREADABLE;
+    return false;
 }
 
-void coroutine_walk(uint64_t coroutine, struct await_chain *chain) {
+static bool end(struct await_chain *chain, enum chain_state state) {
+    chain->state = state;
+    return false;
+}
+
+/* The memory that a step at this object reads. */
+static void prefetch(uint64_t coroutine) {
+    safe_copy_prefetch(coroutine + OBJECT_TYPE);
+    safe_copy_prefetch(coroutine + CACHE_LINE);
+    safe_copy_prefetch(coroutine + layout.generator_frame + layout.frame_localsplus);
+}
+
+void coroutine_begin(struct await_chain *chain, uint64_t coroutine) {
     chain->count = 0;
     chain->state = CHAIN_SUSPENDED;
-    while (coroutine) {
-        struct generator generator;
-        if (chain->count == MAX_AWAIT_CHAIN) return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
-        if (!read_generator(coroutine, &generator)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
-        if (!is_generator_type(generator.type)) {
-            /* Only the outermost can be so: a coroutine of another kind, such as Cython's. It has no frames that we can read. */
-            chain->state = chain->count ? CHAIN_UNREADABLE : CHAIN_SUSPENDED;
-            return;
-        }
-        if (generator.state == layout.state_executing) {
-            chain->state = CHAIN_EXECUTING;
-            return;
-        }
-        bool suspended = is_suspended(generator.state);
-        if (!suspended && generator.state != layout.state_created) {
-            chain->state = chain->count ? CHAIN_UNREADABLE : CHAIN_FINISHED;
-            return;
-        }
-        chain->frames[chain->count++] = generator.frame;
-        if (!suspended) return;
-        if (!read_awaited(&generator, &coroutine)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    chain->next = coroutine;
+    prefetch(coroutine);
+}
+
+bool coroutine_step(struct await_chain *chain) {
+    struct generator generator;
+    if (!chain->next) return false;
+    if (chain->count == chain->capacity) {
+        if (chain->capacity < MAX_AWAIT_CHAIN) return end(chain, CHAIN_LONG);
+        return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
     }
+    if (!read_generator(chain->next, &generator)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    /* Only the outermost can be so: a coroutine of another kind, such as Cython's. It has no frames that we can read. */
+    if (!is_generator_type(generator.type)) return end(chain, chain->count ? CHAIN_UNREADABLE : CHAIN_SUSPENDED);
+    if (generator.state == layout.state_executing) return end(chain, CHAIN_EXECUTING);
+    bool suspended = is_suspended(generator.state);
+    if (!suspended && generator.state != layout.state_created) return end(chain, chain->count ? CHAIN_UNREADABLE : CHAIN_FINISHED);
+    chain->frames[chain->count++] = generator.frame;
+    if (!suspended) return false;
+    if (!read_awaited(&generator, &chain->next)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
+    if (!chain->next) return false;
+    prefetch(chain->next);
+    return true;
+}
+
+void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
+    coroutine_begin(chain, coroutine);
+    while (coroutine_step(chain)) continue; /* ends: each step but the last adds a frame, up to the capacity */
 }
 
 bool coroutine_unchanged(const struct await_chain *chain) {
@@ -120,4 +139,8 @@ bool coroutine_unchanged(const struct await_chain *chain) {
         if (instruction != frame->instruction || state == layout.state_executing) return false;
     }
     return true;
+}
+
+bool coroutine_first_argument(const struct raw_frame *frame, uint64_t *argument) {
+    return frame->generator && safe_copy_word(argument, frame->generator + layout.generator_frame + layout.frame_localsplus);
 }

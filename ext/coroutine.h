@@ -14,17 +14,27 @@ enum chain_state {
     CHAIN_EXECUTING, /* a thread runs it: its frames are on that thread's stack */
     CHAIN_FINISHED,
     CHAIN_UNREADABLE, /* frames end where the memory could not be read */
+    CHAIN_LONG,       /* the frames given, fewer than MAX_AWAIT_CHAIN, do not suffice */
 };
 
 struct await_chain {
+    struct raw_frame *frames; /* outermost first; the caller's, capacity of them */
+    size_t count, capacity;
     enum chain_state state;
-    size_t count;
-    struct raw_frame frames[MAX_AWAIT_CHAIN]; /* outermost first */
+    uint64_t next; /* the coroutine-like object to be looked at in the next step; 0 = none */
 };
 
-void coroutine_walk(uint64_t coroutine, struct await_chain *chain);
+/* Frames and capacity are set by the caller. */
+void coroutine_walk(struct await_chain *chain, uint64_t coroutine);
+
+/* The same in steps: many walks at once, a step of each in turn, overlap their waits for memory. False after the last step. */
+void coroutine_begin(struct await_chain *chain, uint64_t coroutine);
+bool coroutine_step(struct await_chain *chain);
 
 /* Reads every word the walk depended on once more: false when the coroutine ran meanwhile. */
 bool coroutine_unchanged(const struct await_chain *chain);
+
+/* The first parameter of a coroutine function, as its suspended frame has it. */
+bool coroutine_first_argument(const struct raw_frame *frame, uint64_t *argument);
 
 #endif

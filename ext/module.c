@@ -81,15 +81,15 @@ static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"rate",       "max_frames", "link_local_root", "link_unsampled",    "loop_frames", "timeline",
                             "attributes", "features",   "anchors",         "asyncio_directory", "cpu_budget",  "no_signal_handlers",
-                            NULL};
+                            "tasks_per_tick", NULL};
     int rate, max_frames, local_root, unsampled, loop_frames, timeline, no_handlers;
-    unsigned attributes, features;
+    unsigned attributes, features, max_slots;
     double cpu_budget;
     PyObject *given;
     const char *directory;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sdp:start", names, &rate, &max_frames, &local_root, &unsampled,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$iippppIIO!sdpI:start", names, &rate, &max_frames, &local_root, &unsampled,
                                      &loop_frames, &timeline, &attributes, &features, &PyDict_Type, &given, &directory, &cpu_budget,
-                                     &no_handlers))
+                                     &no_handlers, &max_slots))
         return NULL;
     if (rate < 1 || rate > 100000 || max_frames < 3 || !(cpu_budget > 0)) {
         PyErr_SetString(PyExc_ValueError, "rate must be 1 to 100000, max_frames at least 3, cpu_budget above 0");
@@ -105,6 +105,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments, PyObjec
         .max_frames = (uint32_t)max_frames,
         .attributes = attributes,
         .features = features,
+        .max_slots = max_slots,
         .link_local_root = local_root,
         .link_unsampled = unsampled,
         .loop_frames = loop_frames,
@@ -208,9 +209,10 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
         Py_XDECREF(count);
     }
     if (!drops) return NULL;
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:s,s:N}", "ticks", sums.ticks, "samples", sums.samples, "faults", sums.faults,
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:d,s:s,s:N}", "ticks", sums.ticks, "samples", sums.samples, "faults", sums.faults,
                          "tasks_seen", sums.tasks_seen, "tasks_visited", sums.tasks_visited, "threads_seen", sums.threads_seen,
-                         "sampler_cpu_ns", sums.sampler_cpu_ns, "copy_method",
+                         "sampler_cpu_ns", sums.sampler_cpu_ns, "elapsed_ns", sums.elapsed_ns, "visit_ns", sums.visit_ns, "tick_ns",
+                         sums.tick_ns, "window", sums.window, "copy_method",
                          safe_copy_method() == SAFE_COPY_GUARDED ? "guarded" : "syscall", "drops", drops);
 }
 

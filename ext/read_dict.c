@@ -79,6 +79,19 @@ static bool dict_value(uint64_t dict, bool (*match)(uint64_t, int64_t), int64_t 
 bool read_dict_value(uint64_t dict, uint64_t key, uint64_t *value) { return dict_value(dict, is_same_object, (int64_t)key, value); }
 bool read_dict_int_value(uint64_t dict, int64_t key, uint64_t *value) { return dict_value(dict, is_equal_int, key, value); }
 
+size_t read_dict_values(uint64_t dict, uint64_t *values, size_t capacity) {
+    struct entries entries;
+    uint64_t keys, array, words[3];
+    size_t count = 0;
+    if (!copy(&keys, dict + layout.dict_keys, 8) || !copy(&array, dict + layout.dict_values, 8)) return 0;
+    if (array || !keys || !open_keys(keys, &entries)) return 0; /* values of their own have only instances' dicts */
+    for (uint64_t i = 0; i < entries.count && count < capacity; i++) {
+        if (!copy(words, entries.address + i * entries.words * 8, entries.words * 8)) return count;
+        if (words[entries.key_word] && words[entries.key_word + 1]) values[count++] = words[entries.key_word + 1];
+    }
+    return count;
+}
+
 /* Instances of one class share their keys: the class holds them, each instance has an array of values in the same order. */
 static bool shared_value(uint64_t type, uint64_t values, uint64_t name, uint64_t *value) {
     struct entries entries;

@@ -29,6 +29,9 @@ bool read_dict_value(uint64_t dict, uint64_t key, uint64_t *value);
 /* The value stored under an int key. */
 bool read_dict_int_value(uint64_t dict, int64_t key, uint64_t *value);
 
+/* The values of a dict of a few entries, up to capacity; returns how many. */
+size_t read_dict_values(uint64_t dict, uint64_t *values, size_t capacity);
+
 /* An instance attribute by interned name, in whichever of CPython's ways the instance keeps it. No descriptors, no class. */
 bool read_attribute(uint64_t object, uint64_t name, uint64_t *value);
 

@@ -14,6 +14,11 @@ bool safe_copy(void *destination, uint64_t address, size_t size);
 
 static inline bool safe_copy_word(uint64_t *word, uint64_t address) { return safe_copy(word, address, sizeof *word); }
 
+#define CACHE_LINE 64
+
+/* Asks for the memory that a later copy will read. Never faults, whatever the address. */
+static inline void safe_copy_prefetch(uint64_t address) { __builtin_prefetch((const void *)(uintptr_t)address); }
+
 enum safe_copy_method {
     SAFE_COPY_GUARDED, /* plain loads; the fault handler makes a fault return false. Needs signals_install(). */
     SAFE_COPY_SYSCALL, /* process_vm_readv on ourselves: when the handlers cannot be had */

@@ -1,8 +1,8 @@
 #include "sampler.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "budget.h"
 #include "clock.h"
@@ -20,12 +20,12 @@
 struct sampler {
     pthread_t thread;
     bool thread_made;
-    struct clock_alarm alarm;   /* guards stopping */
-    bool stopping;
+    struct clock_alarm end;
     pthread_mutex_t tick_lock;  /* held during a tick and during a swap */
     struct tick *tick;
     struct stack_table *spare;  /* empty, or being encoded since the last swap */
     struct budget budget;
+    uint64_t begin_ns, end_ns;  /* of the sampler, monotonic */
     uint64_t interval_begin_ns;
     uint64_t cpu_ns;
 };
@@ -46,44 +46,50 @@ static void free_sampler(struct sampler *old) {
 /* Real time since the last tick; one period when it is much longer than the wait that was meant: then the process stood still. */
 static uint64_t weight(uint64_t elapsed, uint64_t meant, uint64_t period) { return elapsed > meant + MAX_GAP_NS ? period : elapsed; }
 
-static uint64_t thread_cpu_ns(void) {
-    struct timespec cpu;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) != 0) return 0;
-    return (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec;
-}
-
-static void run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns) {
+/* One tick, and what it and the pause before it have cost. Returns how long to pause now. */
+static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns, uint64_t elapsed_ns) {
     if (!signals_check()) safe_copy_use(SAFE_COPY_SYSCALL);
+    struct tick_limits limits = {budget_slots(&self->budget), budget_idle_threads(&self->budget)};
+    uint32_t max_slots = self->tick->options.max_slots;
+    if (max_slots && limits.slots > max_slots) limits.slots = max_slots;
     pthread_mutex_lock(&self->tick_lock);
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++)
         self->tick->ignored_threads[i] = __atomic_load_n(&ignored_threads[i], __ATOMIC_RELAXED);
-    tick_run(self->tick, now, clock_realtime_ns(), weight_ns);
+    tick_run(self->tick, &limits, now, clock_realtime_ns(), weight_ns);
+    struct tick_work work = self->tick->work;
     pthread_mutex_unlock(&self->tick_lock);
+    uint64_t cpu = clock_thread_cpu_ns();
+    struct tick_cost cost = {
+        .cpu_ns = cpu - self->cpu_ns,
+        .tasks_ns = work.tasks_ns,
+        .slots = work.slots,
+        .visits = work.visits,
+        .idle_threads = work.idle_threads,
+        .wall_ns = elapsed_ns,
+    };
+    __atomic_store_n(&self->cpu_ns, cpu, __ATOMIC_RELAXED);
+    return budget_spend(&self->budget, &cost);
+}
+
+static uint64_t next_random(uint64_t *random) {
+    *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
+    return *random;
 }
 
 static void *run(void *argument) {
     struct sampler *self = argument;
     uint64_t period = self->tick->options.period_ns, last = clock_monotonic_ns(), deadline = last + period, random = last | 1;
-    pthread_mutex_lock(&self->alarm.lock);
-    while (!self->stopping) {
-        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        if (clock_alarm_wait(&self->alarm, deadline + random % (period / JITTER_SHARE + 1))) continue;
-        pthread_mutex_unlock(&self->alarm.lock);
+    while (!clock_alarm_wait(&self->end, deadline + next_random(&random) % (period / JITTER_SHARE + 1))) {
         uint64_t now = clock_monotonic_ns(), elapsed = now - last;
         if (now > deadline + period) drop_count(DROP_late_tick);
-        run_tick(self, now, weight(elapsed, deadline - last, period));
+        uint64_t pause = run_tick(self, now, weight(elapsed, deadline - last, period), elapsed);
         last = now;
-        /* What the pause since the last tick has cost counts too. */
-        uint64_t cpu = thread_cpu_ns(), pause = budget_spend(&self->budget, cpu - self->cpu_ns, elapsed);
-        __atomic_store_n(&self->cpu_ns, cpu, __ATOMIC_RELAXED);
         /* No burst to catch up: the elapsed time is in the next weight. */
         now = clock_monotonic_ns();
         deadline += period;
         if (deadline < now) deadline = now + period;
         if (deadline < now + pause) deadline = now + pause;
-        pthread_mutex_lock(&self->alarm.lock);
     }
-    pthread_mutex_unlock(&self->alarm.lock);
     return NULL;
 }
 
@@ -123,9 +129,10 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
         sampler = NULL;
         return "memory is short";
     }
+    sampler->begin_ns = clock_monotonic_ns();
     sampler->interval_begin_ns = clock_realtime_ns();
-    budget_init(&sampler->budget, cpu_budget);
-    if (!clock_alarm_init(&sampler->alarm) || pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
+    budget_init(&sampler->budget, cpu_budget, (double)options->period_ns);
+    if (pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
         free_sampler(sampler);
         sampler = NULL;
         signals_restore();
@@ -137,12 +144,10 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
 
 void sampler_stop(void) {
     if (!running || __atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL)) return;
-    pthread_mutex_lock(&sampler->alarm.lock);
-    sampler->stopping = true;
-    pthread_mutex_unlock(&sampler->alarm.lock);
-    clock_alarm_ring(&sampler->alarm);
+    clock_alarm_ring(&sampler->end);
     pthread_join(sampler->thread, NULL);
     signals_restore();
+    sampler->end_ns = clock_monotonic_ns();
     running = false; /* only now may another start free what the thread used */
     __atomic_store_n(&stopping, false, __ATOMIC_RELEASE);
 }
@@ -177,6 +182,10 @@ struct sampler_stats sampler_stats(void) {
     stats.tasks_visited = tick->tasks_visited;
     stats.threads_seen = tick->threads_seen;
     stats.sampler_cpu_ns = __atomic_load_n(&sampler->cpu_ns, __ATOMIC_RELAXED);
+    stats.elapsed_ns = (sampler->end_ns ? sampler->end_ns : clock_monotonic_ns()) - sampler->begin_ns;
+    stats.window = tick->work.window;
+    stats.visit_ns = (uint64_t)sampler->budget.visit_ns;
+    stats.tick_ns = (uint64_t)sampler->budget.tick_ns;
     return stats;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "awaited.h"
 #include "awaiters.h"
 #include "code_table.h"
 #include "coroutine.h"
@@ -10,6 +11,7 @@
 #include "read_object.h"
 #include "span_link.h"
 #include "stack_table.h"
+#include "task_set.h"
 #include "tasks.h"
 #include "threads.h"
 #include "unwind.h"
@@ -21,7 +23,7 @@ struct workspace {
     struct code_table *codes;
     struct stack_table *stacks;
     struct unwind_buffer *unwind;
-    struct await_chain *chain;
+    struct await_chain chain;
     struct thread_state *threads;
 };
 
@@ -29,7 +31,7 @@ static void workspace_free(struct workspace *space) {
     code_table_destroy(space->codes);
     stack_table_destroy(space->stacks);
     free(space->unwind);
-    free(space->chain);
+    free(space->chain.frames);
     free(space->threads);
 }
 
@@ -43,10 +45,10 @@ static bool workspace_make(struct workspace *space) {
         .codes = code_table_new(""),
         .stacks = stack_table_new(TABLE_BYTES),
         .unwind = malloc(sizeof *space->unwind),
-        .chain = malloc(sizeof *space->chain),
+        .chain = {.frames = malloc(MAX_AWAIT_CHAIN * sizeof(struct raw_frame)), .capacity = MAX_AWAIT_CHAIN},
         .threads = malloc(MAX_THREADS * sizeof *space->threads),
     };
-    if (space->codes && space->stacks && space->unwind && space->chain && space->threads) return true;
+    if (space->codes && space->stacks && space->unwind && space->chain.frames && space->threads) return true;
     PyErr_NoMemory();
     return false;
 }
@@ -88,15 +90,33 @@ static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return frames;
 }
 
+static bool append_address(PyObject *addresses, uint64_t address) {
+    PyObject *item = PyLong_FromUnsignedLongLong(address);
+    bool appended = item && PyList_Append(addresses, item) == 0;
+    Py_XDECREF(item);
+    return appended;
+}
+
+static bool meet_all(struct task_table *table, const struct task_set *set, PyObject *addresses) {
+    for (uint64_t slot = 0; slot < set->slots; slot += TASK_SET_SLOTS_PER_READ) {
+        uint64_t found[TASK_SET_SLOTS_PER_READ], left = set->slots - slot;
+        uint32_t n = left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ;
+        size_t count = task_set_read(set, slot, n, found);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t before = table->count;
+            tasks_meet(table, found[i]);
+            if (table->count > before && !append_address(addresses, found[i])) return false;
+        }
+    }
+    return true;
+}
+
 static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     struct task_table table;
+    struct task_set scheduled = task_set_scheduled(), eager = task_set_eager();
     task_table_init(&table);
-    PyObject *addresses = tasks_enumerate(&table) ? PyList_New(0) : PyErr_NoMemory();
-    for (uint32_t i = 0; i < table.count && addresses; i++) {
-        PyObject *address = PyLong_FromUnsignedLongLong(table.tasks[i].address);
-        if (!address || PyList_Append(addresses, address) != 0) Py_CLEAR(addresses);
-        Py_XDECREF(address);
-    }
+    PyObject *addresses = PyList_New(0);
+    if (addresses && (!meet_all(&table, &scheduled, addresses) || !meet_all(&table, &eager, addresses))) Py_CLEAR(addresses);
     task_table_destroy(&table);
     return addresses;
 }
@@ -106,21 +126,19 @@ static PyObject *describe_task(struct workspace *space, const struct task *task)
     size_t name_size = 0;
     struct awaiter awaiting[MAX_AWAITERS];
     PyObject *frames = PyList_New(0), *awaiters = PyList_New(0);
-    coroutine_walk(task->coroutine, space->chain);
-    for (size_t i = 0; i < space->chain->count && frames; i++)
-        if (!append_frame(space, &space->chain->frames[i], frames)) Py_CLEAR(frames);
+    coroutine_walk(&space->chain, task->coroutine);
+    for (size_t i = 0; i < space->chain.count && frames; i++)
+        if (!append_frame(space, &space->chain.frames[i], frames)) Py_CLEAR(frames);
     bool by_loop;
-    size_t n_awaiters = awaiters_find(task, awaiting, &by_loop);
-    for (size_t i = 0; i < n_awaiters && awaiters; i++) {
-        PyObject *address = PyLong_FromUnsignedLongLong(awaiting[i].task);
-        if (!address || PyList_Append(awaiters, address) != 0) Py_CLEAR(awaiters);
-        Py_XDECREF(address);
-    }
+    size_t n_awaiters = awaiters_find(task, NULL, awaiting, &by_loop);
+    for (size_t i = 0; i < n_awaiters && awaiters; i++)
+        if (!append_address(awaiters, awaiting[i].task)) Py_CLEAR(awaiters);
     if (!task_read_name(task, name, &name_size)) name_size = 0;
-    bool waiting = task->waiter && awaiters_future_pending(task->waiter);
+    bool waiting = task->waiter && awaited_is_pending(task->waiter);
     if (frames && awaiters)
-        return Py_BuildValue("{s:N,s:N,s:N,s:O,s:K}", "name", PyUnicode_FromStringAndSize(name, (Py_ssize_t)name_size), "frames",
-                             frames, "awaiters", awaiters, "waiting", waiting ? Py_True : Py_False, "context", task->context);
+        return Py_BuildValue("{s:N,s:N,s:N,s:O,s:O,s:K}", "name", PyUnicode_FromStringAndSize(name, (Py_ssize_t)name_size), "frames",
+                             frames, "awaiters", awaiters, "waiting", waiting ? Py_True : Py_False, "awaits_tasks",
+                             waiting && awaited_are_tasks(task->waiter, &space->chain) ? Py_True : Py_False, "context", task->context);
     Py_XDECREF(frames);
     Py_XDECREF(awaiters);
     return NULL;

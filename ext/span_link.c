@@ -78,6 +78,31 @@ bool span_link_read(uint64_t context, struct span_view *view) {
     return true;
 }
 
+void span_link_prefetch(unsigned step, uint64_t *cursor) {
+    uint64_t hash, at = *cursor;
+    *cursor = 0;
+    if (!at) return;
+    switch (step) {
+    case 0: /* the context -> its variables */
+        if (safe_copy_word(cursor, at + layout.context_vars)) safe_copy_prefetch(*cursor + layout.hamt_root);
+        break;
+    case 1: /* -> the root of their trie */
+        if (safe_copy_word(cursor, at + layout.hamt_root))
+            for (unsigned line = 0; line < 3; line++) safe_copy_prefetch(*cursor + line * CACHE_LINE);
+        break;
+    case 2: /* -> the view */
+        if (safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash) &&
+            find_variable(at, fold(hash), anchors.context_var, cursor))
+            for (unsigned line = 0; line < 3; line++) safe_copy_prefetch(*cursor + line * CACHE_LINE);
+        break;
+    case 3: /* -> the span's cell */
+        if (anchors.span_view_offset && safe_copy_word(cursor, at + anchors.span_view_offset + offsetof(struct span_view, cell)))
+            safe_copy_prefetch(*cursor);
+        break;
+    default: break;
+    }
+}
+
 static bool read_cell(uint64_t address, struct span_cell *cell) {
     return address && safe_copy(cell, address, sizeof *cell) && cell->magic == SPAN_CELL_MAGIC;
 }

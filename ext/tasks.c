@@ -9,16 +9,9 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
-#define MAX_SET_SLOTS (1u << 22)
-#define SET_ENTRIES_PER_READ 256
-#define SET_HEAD 48
 #define TASK_BYTES 192
 #define FIRST_CAPACITY 256
-#define DELETED_HASH UINT64_MAX
-
-struct set_entry {
-    uint64_t key, hash;
-};
+#define KNOWN_TYPES (sizeof ((struct task_table *)0)->known_types / sizeof(uint64_t))
 
 void task_table_init(struct task_table *table) { memset(table, 0, sizeof *table); }
 
@@ -31,15 +24,24 @@ void task_table_destroy(struct task_table *table) {
 
 void tasks_forget_types(struct task_table *table) { memset(table->known_types, 0, sizeof table->known_types); }
 
-static uint64_t hash_address(uint64_t address) {
-    address *= 0x9e3779b97f4a7c15ull;
-    return address >> 32;
+static uint32_t first_slot(const struct task_table *table, uint64_t address) {
+    return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (table->slots - 1);
 }
 
-static void index_task(uint32_t *index, uint32_t slots, uint64_t key, uint32_t position) {
-    uint64_t slot = hash_address(key) & (slots - 1);
-    while (index[slot]) slot = (slot + 1) & (slots - 1); /* ends: at most half of the slots are used */
+static void index_task(const struct task_table *table, uint32_t *index, uint64_t key, uint32_t position) {
+    uint32_t slot = first_slot(table, key);
+    while (index[slot]) slot = (slot + 1) & (table->slots - 1); /* ends: at most half of the slots are used */
     index[slot] = position + 1;
+}
+
+void task_table_clear(struct task_table *table) {
+    size_t bytes = table->slots * sizeof *table->by_address;
+    if (table->count) {
+        memset(table->by_address, 0, bytes);
+        memset(table->by_coroutine, 0, bytes);
+    }
+    table->count = 0;
+    table->foreign = 0;
 }
 
 /* Twice the room, and indexes twice as large as that. */
@@ -57,8 +59,8 @@ static bool grow(struct task_table *table) {
     memset(by_address, 0, table->slots * sizeof *by_address);
     memset(by_coroutine, 0, table->slots * sizeof *by_coroutine);
     for (uint32_t i = 0; i < table->count; i++) {
-        index_task(by_address, table->slots, tasks[i].address, i);
-        index_task(by_coroutine, table->slots, tasks[i].coroutine, i);
+        index_task(table, by_address, tasks[i].address, i);
+        index_task(table, by_coroutine, tasks[i].coroutine, i);
     }
     return true;
 }
@@ -82,83 +84,43 @@ bool task_read(uint64_t address, struct task *task) {
     return true;
 }
 
+void task_prefetch(uint64_t address) {
+    safe_copy_prefetch(address);
+    safe_copy_prefetch(address + CACHE_LINE);
+    safe_copy_prefetch(address + layout.task_size - 1);
+}
+
 static bool is_task_type(struct task_table *table, uint64_t type) {
-    uint64_t *known = &table->known_types[type >> 4 & (sizeof table->known_types / sizeof table->known_types[0] - 1)];
+    uint64_t *known = &table->known_types[type >> 4 & (KNOWN_TYPES - 1)];
     if (*known == type) return true;
     if (!read_is_subtype(type, anchors.type_task)) return false;
     *known = type;
     return true;
 }
 
-static bool add(struct task_table *table, uint64_t address) {
+uint32_t tasks_meet(struct task_table *table, uint64_t address) {
     uint8_t bytes[TASK_BYTES];
     uint64_t type;
-    struct task task;
-    if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), true;
+    uint32_t position = tasks_find(table, address);
+    if (position != NO_TASK) return position;
+    if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), NO_TASK;
     memcpy(&type, bytes + OBJECT_TYPE, 8);
     if (!is_task_type(table, type)) {
         table->foreign++; /* a task written in Python: its fields stand in a dict, and asyncio alone knows them */
-        return drop_count(DROP_foreign_task), true;
+        return drop_count(DROP_foreign_task), NO_TASK;
     }
-    decode(bytes, address, &task);
-    if (task.state != layout.future_pending || !task.coroutine || tasks_find(table, address) != NO_TASK) return true;
-    if (table->count == MAX_TASKS) return drop_count(DROP_too_many_tasks), true;
-    if (table->count == table->capacity && !grow(table)) return false;
-    table->tasks[table->count] = task;
-    index_task(table->by_address, table->slots, task.address, table->count);
-    index_task(table->by_coroutine, table->slots, task.coroutine, table->count);
-    table->count++;
-    return true;
-}
-
-/* weak: the set holds weak references to the tasks. The set may be resized while it is read: its old table is then freed memory,
-   and what is found there is checked like everything else. */
-static bool read_set(struct task_table *table, uint64_t set, bool weak) {
-    struct set_entry entries[SET_ENTRIES_PER_READ];
-    uint8_t head[SET_HEAD];
-    uint64_t mask, address;
-    if (!set) return true;
-    if (!safe_copy(head, set, sizeof head)) return drop_count(DROP_unreadable_memory), true;
-    memcpy(&mask, head + layout.set_mask, 8);
-    memcpy(&address, head + layout.set_table, 8);
-    if (mask >= MAX_SET_SLOTS) return drop_count(DROP_too_many_tasks), true;
-    for (uint64_t done = 0; done <= mask;) {
-        uint64_t count = mask + 1 - done < SET_ENTRIES_PER_READ ? mask + 1 - done : SET_ENTRIES_PER_READ;
-        if (!safe_copy(entries, address + done * sizeof entries[0], count * sizeof entries[0]))
-            return drop_count(DROP_unreadable_memory), true;
-        for (uint64_t i = 0; i < count; i++) {
-            uint64_t task = entries[i].key, reference[3];
-            if (!task || entries[i].hash == DELETED_HASH) continue;
-            if (weak) {
-                if (!safe_copy(reference, task, sizeof reference) || reference[1] != anchors.type_weakref) {
-                    drop_count(DROP_unreadable_object);
-                    continue;
-                }
-                task = reference[layout.weakref_object / 8];
-                if (task == anchors.none) continue;
-            }
-            if (!add(table, task)) return false;
-        }
-        done += count;
-    }
-    return true;
-}
-
-bool tasks_enumerate(struct task_table *table) {
-    if (table->count) {
-        memset(table->by_address, 0, table->slots * sizeof *table->by_address);
-        memset(table->by_coroutine, 0, table->slots * sizeof *table->by_coroutine);
-    }
-    table->count = 0;
-    table->foreign = 0;
-    bool ok = read_set(table, anchors.scheduled_tasks, true) && read_set(table, anchors.eager_tasks, false);
-    table->visible = table->count;
-    return ok;
+    if (table->count == MAX_TASKS || (table->count == table->capacity && !grow(table))) return drop_count(DROP_too_many_tasks), NO_TASK;
+    struct task *task = &table->tasks[table->count];
+    decode(bytes, address, task);
+    if (task->state != layout.future_pending || !task->coroutine) return NO_TASK; /* it has ended */
+    index_task(table, table->by_address, task->address, table->count);
+    index_task(table, table->by_coroutine, task->coroutine, table->count);
+    return table->count++;
 }
 
 uint32_t tasks_find(const struct task_table *table, uint64_t address) {
     if (!table->count) return NO_TASK;
-    uint64_t slot = hash_address(address) & (table->slots - 1);
+    uint32_t slot = first_slot(table, address);
     for (; table->by_address[slot]; slot = (slot + 1) & (table->slots - 1))
         if (table->tasks[table->by_address[slot] - 1].address == address) return table->by_address[slot] - 1;
     return NO_TASK;
@@ -166,7 +128,7 @@ uint32_t tasks_find(const struct task_table *table, uint64_t address) {
 
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine) {
     if (!table->count) return NO_TASK;
-    uint64_t slot = hash_address(coroutine) & (table->slots - 1);
+    uint32_t slot = first_slot(table, coroutine);
     for (; table->by_coroutine[slot]; slot = (slot + 1) & (table->slots - 1))
         if (table->tasks[table->by_coroutine[slot] - 1].coroutine == coroutine) return table->by_coroutine[slot] - 1;
     return NO_TASK;

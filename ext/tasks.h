@@ -1,4 +1,4 @@
-/* Every live task of every event loop, as memory has it. */
+/* Tasks as memory has them, and the table of those that one tick has met. */
 #ifndef OTEL_ASYNCPROF_TASKS_H
 #define OTEL_ASYNCPROF_TASKS_H
 
@@ -25,21 +25,27 @@ struct task_table {
     uint32_t *by_address, *by_coroutine; /* hash indexes: position + 1; 0 = empty */
     uint32_t slots;
     uint64_t known_types[64]; /* type addresses that are Task or derive from it; a direct-mapped cache */
-    uint64_t visible, foreign; /* in the last enumeration */
+    uint64_t foreign; /* tasks met since the last clearing that are no C tasks */
 };
 
 void task_table_init(struct task_table *table);
 void task_table_destroy(struct task_table *table);
 
-/* Reads the task sets of asyncio and each pending task once. False when memory for the table is short. */
-bool tasks_enumerate(struct task_table *table);
+/* A new tick: no task has been met. */
+void task_table_clear(struct task_table *table);
 
 /* Forgets which types are tasks: types may be freed and their addresses used again. */
 void tasks_forget_types(struct task_table *table);
 
-bool task_read(uint64_t address, struct task *task);
+/* The position of the task at an address, read at its first meeting. NO_TASK when there is no pending task, or no room. */
+uint32_t tasks_meet(struct task_table *table, uint64_t address);
+
 uint32_t tasks_find(const struct task_table *table, uint64_t address);
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine);
+
+bool task_read(uint64_t address, struct task *task);
+/* Asks for the memory of a task, without waiting for it. */
+void task_prefetch(uint64_t address);
 
 /* The task's name: a str, or from 3.12 on the number of a "Task-N" that nobody has asked for yet. */
 bool task_read_name(const struct task *task, char *text, size_t *size);

@@ -44,10 +44,26 @@ static void read_name(struct thread_record *record, uint64_t ident, uint64_t now
 }
 
 static struct thread_record *find(struct thread_records *records, const struct thread_state *thread) {
-    for (size_t i = 0; i < records->count; i++)
-        if (records->records[i].unique_id == thread->unique_id && records->records[i].native_id == (uint32_t)thread->native_id)
-            return &records->records[i];
+    for (size_t i = 0; i < records->count; i++) {
+        size_t at = (records->next + i) % records->count;
+        struct thread_record *record = &records->records[at];
+        if (record->unique_id != thread->unique_id || record->native_id != (uint32_t)thread->native_id) continue;
+        records->next = at + 1;
+        return record;
+    }
     return NULL;
+}
+
+struct thread_words thread_words(const struct thread_state *thread) {
+    return (struct thread_words){thread->context, thread->chunk_top, thread->frame};
+}
+
+bool thread_records_seems_to_rest(struct thread_records *records, const struct thread_state *thread) {
+    struct thread_record *record = find(records, thread);
+    struct thread_words now = thread_words(thread);
+    if (!record || !record->rested || memcmp(&now, &record->words, sizeof now) != 0) return false;
+    record->last_tick = records->tick;
+    return true;
 }
 
 bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread) {

@@ -11,12 +11,20 @@
 
 #define MAX_THREAD_NAME 256
 
+/* Words of a thread state that differ when its thread has run Python, as a rule: a hint that costs nothing, no proof. */
+struct thread_words {
+    uint64_t context, chunk_top, frame;
+};
+
 struct thread_record {
     uint32_t native_id;
     uint64_t unique_id;      /* of the Python thread state: kernel ids are used again */
     uint64_t cpu_ns;         /* at the last look */
     uint64_t pending_cpu_ns; /* used but not yet given to a stack seen running */
     uint64_t loop;           /* the loop that entry_depth belongs to */
+    bool rested;             /* it had used no CPU when it was last looked at, and runs no loop */
+    struct thread_words words; /* at that look */
+    uint32_t stack, interval; /* its stack then, in the tables of that interval */
     uint32_t entry_depth;    /* frames of the code that started it */
     uint32_t last_tick;
     uint64_t name_read_ns;
@@ -27,6 +35,7 @@ struct thread_record {
 struct thread_records {
     struct thread_record *records;
     size_t count;
+    size_t next;             /* where the next search begins: threads are looked up in the order of the list */
     uint32_t tick;
     bool first_tick_done;
 };
@@ -37,8 +46,13 @@ void thread_records_destroy(struct thread_records *records);
 /* A new tick: whoever was not looked at in the one before is forgotten. */
 void thread_records_next_tick(struct thread_records *records);
 
-/* Whether a thread has used no CPU since it was looked at in the tick before: then nothing that only it can change has changed. */
+/* Whether a thread has used no CPU since it was last looked at: then nothing that only it can change has changed. */
 bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread);
+
+struct thread_words thread_words(const struct thread_state *thread);
+
+/* Whether it looks as if a thread that was at rest still is; its record then lives on without a look. */
+bool thread_records_seems_to_rest(struct thread_records *records, const struct thread_state *thread);
 
 /* The record of a thread, made when it is new; NULL when there are too many. */
 struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns);

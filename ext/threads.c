@@ -21,6 +21,7 @@ static bool read_state(uint64_t address, struct thread_state *thread) {
     memcpy(&thread->ident, bytes + layout.thread_ident, 8);
     memcpy(&thread->native_id, bytes + layout.thread_native_id, 8);
     memcpy(&thread->unique_id, bytes + layout.thread_unique_id, 8);
+    memcpy(&thread->frame, bytes + layout.thread_frame, 8);
     memcpy(&thread->chunk, bytes + layout.thread_datastack_chunk, 8);
     memcpy(&thread->chunk_top, bytes + layout.thread_datastack_top, 8);
     return thread->interpreter == anchors.interpreter;

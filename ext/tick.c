@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "drop.h"
 #include "os/os.h"
 #include "otlp_encode.h"
@@ -15,6 +16,8 @@ struct tick *tick_new(const struct tick_options *options, const char *asyncio_di
     tick->options = *options;
     tick->cpu_is_exact = os_thread_cpu_is_exact();
     task_table_init(&tick->tasks);
+    window_init(&tick->task_window, clock_monotonic_ns());
+    window_init(&tick->thread_window, clock_monotonic_ns());
     tick->codes = code_table_new(asyncio_directory);
     if (tick->codes && thread_records_init(&tick->records)) return tick;
     tick_destroy(tick);
@@ -44,85 +47,67 @@ uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count) {
     return tick->pool + tick->pool_size;
 }
 
-bool tick_find_tasks(struct tick *tick) {
-    tick->pool_size = 0;
-    tick->n_loops = 0;
-    if (!(tick->options.features & FEATURE_TASKS)) return true;
-    if (!tasks_enumerate(&tick->tasks)) return false;
-    if (tick->tasks.capacity > tick->seen_capacity) {
-        free(tick->seen);
-        free(tick->stitch);
-        tick->seen = malloc(tick->tasks.capacity * sizeof *tick->seen);
-        tick->stitch = malloc(tick->tasks.capacity * sizeof *tick->stitch);
-        tick->seen_capacity = tick->seen && tick->stitch ? tick->tasks.capacity : 0;
-        if (!tick->seen_capacity) return false;
+static bool reserve_seen(struct tick *tick, uint32_t count) {
+    if (count <= tick->seen_capacity) return true;
+    uint32_t capacity = tick->tasks.capacity;
+    struct seen_task *seen = realloc(tick->seen, capacity * sizeof *seen);
+    if (seen) tick->seen = seen;
+    struct stitch_task *stitch = realloc(tick->stitch, capacity * sizeof *stitch);
+    if (stitch) tick->stitch = stitch;
+    if (seen && stitch) tick->seen_capacity = capacity;
+    return seen && stitch;
+}
+
+uint32_t tick_meet(struct tick *tick, uint64_t address) {
+    uint32_t before = tick->tasks.count, position = tasks_meet(&tick->tasks, address);
+    if (tick->tasks.count == before) return position;
+    if (!reserve_seen(tick, tick->tasks.count)) {
+        tick->tasks.count = before; /* its index entries lead nowhere until the next clearing: no count reaches them */
+        return drop_count(DROP_too_many_tasks), NO_TASK;
     }
-    for (uint32_t i = 0; i < tick->tasks.count; i++) {
-        tick->seen[i] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP};
-        tick->stitch[i] = (struct stitch_task){.unusable = true};
-    }
-    tick->tasks_seen += tick->tasks.count;
-    return true;
+    tick->seen[position] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP};
+    tick->stitch[position] = (struct stitch_task){.unusable = true};
+    return position;
 }
 
 void tick_use(struct tick *tick, struct stack_table *stacks) {
+    if (tick->stacks) tick_end_rest(tick);
     tick->stacks = stacks;
+    tick->interval++;
     tick->replay_whole = false; /* its keys are of other tables */
     code_table_reset(tick->codes);
     tasks_forget_types(&tick->tasks);
 }
 
-void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
+void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
+    tick->limits = *limits;
+    tick->work = (struct tick_work){.window = tick->work.window};
     tick->now_ns = now_ns;
     tick->real_ns = real_ns;
     tick->elapsed_ns = elapsed_ns;
-    thread_records_next_tick(&tick->records);
     tick->ticks++;
+    thread_records_next_tick(&tick->records);
     bool nothing_ran = tick_nothing_ran(tick);
-    if (nothing_ran && tick->settled) return tick_replay(tick);
-    tick->settled = nothing_ran;
-    tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
-    tick->n_replay = 0;
-    tick->replay_whole = true;
-    if (!tick_find_tasks(tick)) {
-        tick->replay_whole = false;
+    if (nothing_ran && tick->settled) {
+        tick->rest_ns += elapsed_ns;
+        if (tick->options.timeline) tick_end_rest(tick);
         return;
     }
+    tick_end_rest(tick);
+    tick->settled = nothing_ran;
+    tick->replay_whole = true;
+    tick->n_replay = 0;
+    tick->pool_size = 0;
+    tick->n_loops = 0;
+    tick->memo.tick++;
+    tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
+    task_table_clear(&tick->tasks);
+    if (tick->options.features & FEATURE_TASKS) tick_find_running_tasks(tick);
     tick_look_at_threads(tick);
-    tick_look_at_tasks(tick);
-    tick_find_awaiters(tick);
+    uint64_t before = clock_thread_cpu_ns();
+    if (tick->options.features & FEATURE_TASKS) tick_look_at_tasks(tick);
     tick_emit_tasks(tick);
-}
-
-void tick_replay(struct tick *tick) {
-    struct observation seen = {
-        .period_ns = tick->options.period_ns,
-        .time_unix_ns = tick->real_ns,
-        .not_before_unix_ns = tick->real_ns - tick->elapsed_ns,
-        .with_event = tick->options.timeline,
-    };
-    for (uint32_t i = 0; i < tick->n_replay; i++) {
-        seen.wall_ns = (uint64_t)((double)tick->elapsed_ns * tick->replay[i].share);
-        stack_table_add(tick->stacks, &tick->replay[i].key, &seen);
-    }
-    tick->samples += tick->n_replay;
-    tick->tasks_seen += tick->tasks.count;
-    tick->tasks_visited += tick->tasks.count;
-    tick->threads_seen += tick->n_threads;
-}
-
-static void keep_for_replay(struct tick *tick, const struct sample_key *key, uint64_t wall_ns) {
-    if (tick->n_replay == tick->replay_capacity) {
-        uint32_t capacity = tick->replay_capacity ? 2 * tick->replay_capacity : 256;
-        struct replay_sample *replay = capacity <= MAX_REPLAY ? realloc(tick->replay, capacity * sizeof *replay) : NULL;
-        if (!replay) {
-            tick->replay_whole = false;
-            return;
-        }
-        tick->replay = replay;
-        tick->replay_capacity = capacity;
-    }
-    tick->replay[tick->n_replay++] = (struct replay_sample){*key, (double)wall_ns / (double)tick->elapsed_ns};
+    tick->work.tasks_ns = clock_thread_cpu_ns() - before;
 }
 
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
@@ -144,25 +129,7 @@ struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
     return seen;
 }
 
-void tick_emit(struct tick *tick, const struct emission *emission) {
-    struct sample_key key = {
-        .stack = stitch_limit(tick->stacks, emission->stack, tick->options.max_frames, tick->omitted),
-        .thread_name = emission->thread_name,
-        .task_name = emission->task_name,
-        .thread_id = tick->options.attributes & ATTRIBUTE_THREAD_ID ? emission->thread_ident : 0,
-        .state = emission->state,
-        .link = emission->link.link,
-        .local_root_name = emission->link.local_root_name,
-    };
-    struct observation seen = {
-        .wall_ns = emission->wall_ns,
-        .cpu_periods = emission->cpu_periods,
-        .period_ns = tick->options.period_ns,
-        .time_unix_ns = tick->real_ns,
-        .not_before_unix_ns = tick->real_ns - tick->elapsed_ns,
-        .with_event = tick->options.timeline,
-    };
-    stack_table_add(tick->stacks, &key, &seen);
-    keep_for_replay(tick, &key, emission->wall_ns);
-    tick->samples++;
+uint32_t tick_push(struct tick *tick, uint32_t stack, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to; i++) stack = stack_table_push(tick->stacks, stack, tick->frames[i].location);
+    return stack;
 }

@@ -1,12 +1,12 @@
-/* One look at every thread and every task. tick_run() is the list of steps; each step has a file of its own. */
+/* One look at every thread and at a window of the tasks. tick_run() is the list of steps; each step has a file of its own. */
 #ifndef OTEL_ASYNCPROF_TICK_H
 #define OTEL_ASYNCPROF_TICK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "awaiters.h"
 #include "code_table.h"
-#include "coroutine.h"
 #include "span_link.h"
 #include "stack_table.h"
 #include "stitch.h"
@@ -14,6 +14,7 @@
 #include "thread_records.h"
 #include "threads.h"
 #include "unwind.h"
+#include "window.h"
 
 #define MAX_IGNORED_THREADS 8
 #define MAX_LOOPS MAX_THREADS
@@ -25,13 +26,28 @@ struct tick_options {
     uint32_t max_frames;
     uint32_t attributes; /* ATTRIBUTE_… of otlp_encode.h: what is not asked for is not read */
     uint32_t features;   /* FEATURE_…: what the self-check found sound */
+    uint32_t max_slots;  /* of the task set at a tick, whatever the budget allows; 0 = no such limit */
     bool link_local_root, link_unsampled, loop_frames, timeline;
+};
+
+/* How much this tick may look at, besides the threads and tasks that run. */
+struct tick_limits {
+    uint64_t slots;        /* of the task set */
+    uint64_t idle_threads;
+};
+
+/* What it has looked at, and at what cost. */
+struct tick_work {
+    uint64_t tasks_ns; /* CPU time for suspended tasks */
+    uint64_t slots, visits, idle_threads;
+    double window;     /* each task is looked at in one of so many ticks */
 };
 
 enum task_sight {
     SIGHT_NONE,     /* not looked at yet, ended or moved: gives no sample */
     SIGHT_ON_STACK, /* on a thread's stack, below a task that it started or a loop that it runs */
-    SIGHT_SAMPLED,
+    SIGHT_SUSPENDED,
+    SIGHT_RUNNING,
 };
 
 /* The span that a stack belongs to, read together with that stack: ids in the stack table. */
@@ -43,8 +59,11 @@ struct seen_link {
 struct seen_task {
     enum task_sight sight;
     enum sample_state state;
+    bool in_window;          /* gives a sample if it is suspended; otherwise it is here for what stands on it */
+    bool eager;              /* in its eager first step */
+    bool awaits_tasks, has_fixed_parent, is_awaiter;
+    bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
     uint32_t first_location; /* in the pool */
-    bool awaits_only_tasks, has_fixed_parent;
     uint32_t record;         /* of the thread it runs on, for its CPU time; NO_RECORD when it does not run */
     uint32_t loop;           /* position in loops; NO_LOOP when its loop does not run */
     struct seen_link link;
@@ -70,13 +89,17 @@ struct replay_sample {
 struct tick {
     struct tick_options options;
     struct stack_table *stacks; /* of the current interval: set by tick_use */
+    uint32_t interval;          /* counts the intervals */
     struct code_table *codes;
     struct thread_records records;
-    struct task_table tasks;
+    struct window task_window, thread_window;
     uint32_t ignored_threads[MAX_IGNORED_THREADS]; /* kernel ids; 0 = free place */
 
     /* of this tick */
+    struct tick_limits limits;
+    struct tick_work work;
     uint64_t now_ns, real_ns, elapsed_ns;
+    struct task_table tasks;     /* those met */
     struct seen_task *seen;      /* parallel to tasks.tasks */
     struct stitch_task *stitch;  /* the same */
     uint32_t seen_capacity;
@@ -85,20 +108,24 @@ struct tick {
     struct running_loop loops[MAX_LOOPS];
     uint32_t n_loops;
     uint32_t omitted;            /* location of <frames omitted> */
+    struct awaiter_memo memo;
 
+    /* rest */
     struct replay_sample *replay;
     uint32_t n_replay, replay_capacity;
     bool cpu_is_exact;           /* CPU clocks show even the shortest run, so that rest can be told */
     bool replay_whole;           /* it holds all that the last full look has seen */
     bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
+    uint64_t rest_ns;            /* since that look, not given to its samples yet */
     size_t n_threads;            /* in the last full look */
     uint64_t next_thread_id;     /* at that look: another one now means that a thread has come, and perhaps gone */
 
     /* work space of one walk */
     struct thread_state threads[MAX_THREADS];
+    bool rests[MAX_THREADS];
     struct resolved_frame frames[MAX_THREAD_FRAMES];
     struct unwind_buffer unwind;
-    struct await_chain chain;
+    struct raw_frame long_chain[MAX_AWAIT_CHAIN];
 
     /* sums since start */
     uint64_t ticks, samples, tasks_seen, tasks_visited, threads_seen;
@@ -111,29 +138,53 @@ void tick_destroy(struct tick *tick);
 /* From now on, into these tables. */
 void tick_use(struct tick *tick, struct stack_table *stacks);
 
-/* Looks at everything once and adds it to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
-void tick_run(struct tick *tick, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
+/* Looks once and adds what it sees to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
+void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
 
 /* The steps, in order. */
 bool tick_nothing_ran(struct tick *tick);
-void tick_replay(struct tick *tick);
-bool tick_find_tasks(struct tick *tick);
+void tick_end_rest(struct tick *tick);
+void tick_find_running_tasks(struct tick *tick);
 void tick_look_at_threads(struct tick *tick);
 void tick_look_at_tasks(struct tick *tick);
-void tick_find_awaiters(struct tick *tick);
 void tick_emit_tasks(struct tick *tick);
+
+/* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
+uint32_t tick_meet(struct tick *tick, uint64_t address);
+
+/* For the steps: looks at the tasks from position begin on that no step has looked at; further ones may be met meanwhile. */
+void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
+
+/* For the steps: who awaits the tasks from position begin on; those are met. */
+void tick_find_awaiters(struct tick *tick, uint32_t begin, uint32_t end);
+
+/* For the steps: a thread's stack, resolved in tick->frames, root first -> what of it belongs to which loop and which task.
+   False when no task runs there, so that the sample is the thread's. */
+struct thread_sight {
+    const struct thread_state *thread;
+    struct thread_record *record;
+    uint32_t thread_name, count;
+    uint64_t loop;
+    bool on_cpu;
+    struct seen_link link;
+};
+bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *runs_callback);
 
 /* For the steps: adds one sample of a stack, its depth limited. */
 struct emission {
     uint32_t stack, thread_name, task_name;
     struct seen_link link;
-    uint64_t thread_ident, wall_ns, cpu_periods;
+    uint64_t thread_ident, cpu_periods;
+    double share; /* of the elapsed time; more than 1 for what is not looked at in each tick */
     enum sample_state state;
 };
 void tick_emit(struct tick *tick, const struct emission *emission);
 
 /* For the steps: what a context links to, as the options want it. */
 struct seen_link tick_read_link(struct tick *tick, uint64_t context);
+
+/* For the steps: the stack of frames [from, to) of tick->frames on top of another. */
+uint32_t tick_push(struct tick *tick, uint32_t stack, uint32_t from, uint32_t to);
 
 /* For the steps: room for count locations; NULL when memory is short. */
 uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count);

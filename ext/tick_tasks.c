@@ -1,17 +1,27 @@
-/* The steps that look at tasks: the frames of those that do not run, who awaits whom, and the samples of all. */
+/* The step that looks at tasks: the frames of those in the window, and of those that await them. */
 #include "tick.h"
 
-#include <string.h>
-
-#include "awaiters.h"
+#include "awaited.h"
+#include "coroutine.h"
 #include "cpython/layout.h"
 #include "drop.h"
-#include "otlp_encode.h"
+#include "safe_copy.h"
+#include "task_set.h"
+
+#define GROUP 16       /* tasks walked at the same time */
+#define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
+
+/* One task of a group. */
+struct walk {
+    uint32_t position;
+    uint64_t link_cursor;
+    struct await_chain chain;
+    struct raw_frame frames[SHORT_CHAIN];
+};
 
 /* The coroutine frames of a suspended task -> its locations, without what a loop library or opentelemetry.instrumentation puts
    in between. */
-static bool keep_chain(struct tick *tick, uint32_t position) {
-    const struct await_chain *chain = &tick->chain;
+static bool keep_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
     struct stitch_task *task = &tick->stitch[position];
     uint32_t *pool = tick_pool_reserve(tick, (uint32_t)chain->count), count = 0, as_awaiter = 0;
     if (!pool) return false;
@@ -37,118 +47,96 @@ static uint32_t find_loop(const struct tick *tick, uint64_t loop) {
     return NO_LOOP;
 }
 
-static void look_at_task(struct tick *tick, uint32_t position) {
-    struct task *task = &tick->tasks.tasks[position];
+/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. */
+static void take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
+    const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
-    tick->tasks_visited++;
-    if (!task_read(task->address, task) || task->state != layout.future_pending) return; /* has ended since */
-    seen->loop = find_loop(tick, task->loop);
-    if (seen->loop != NO_LOOP && tick->loops[seen->loop].lost) return drop_count(DROP_torn_stack);
-    coroutine_walk(task->coroutine, &tick->chain);
-    if (tick->chain.state == CHAIN_FINISHED) return;
-    seen->link = tick_read_link(tick, task->context);
+    if (chain->state == CHAIN_FINISHED) return;
+    if (seen->in_window) seen->link = tick_read_link(tick, task->context);
+    bool waiting = task->waiter && awaited_is_pending(task->waiter);
+    if (waiting && tick->options.features & FEATURE_AWAITERS) seen->awaits_tasks = awaited_are_tasks(task->waiter, chain);
     /* It began to run after its thread was looked at: its frames are neither here nor in that thread's copied stack. */
-    if (tick->chain.state == CHAIN_EXECUTING || !keep_chain(tick, position) || !coroutine_unchanged(&tick->chain))
+    if (chain->state == CHAIN_EXECUTING || !keep_chain(tick, position, chain) || !coroutine_unchanged(chain))
         return drop_count(DROP_moved_task);
-    seen->sight = SIGHT_SAMPLED;
-    seen->state = task->waiter && awaiters_future_pending(task->waiter) ? STATE_WAITING : STATE_READY;
+    seen->sight = SIGHT_SUSPENDED;
+    seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
-    /* Known even if that task's own sample is lost: this one must not stand in for it. */
-    if (tick->options.features & FEATURE_AWAITERS && seen->state == STATE_WAITING)
-        seen->awaits_only_tasks = tasks_find(&tick->tasks, task->waiter) != NO_TASK;
+}
+
+/* The memory that reading the link and the awaiters begins with. */
+static void prefetch_rest(const struct task *task) {
+    safe_copy_prefetch(task->context + layout.context_vars);
+    safe_copy_prefetch(task->waiter + OBJECT_TYPE);
+    safe_copy_prefetch(task->waiter + layout.future_state);
+    safe_copy_prefetch(task->callback0 + OBJECT_TYPE);
+}
+
+static bool begin_walk(struct tick *tick, uint32_t position, struct walk *walk) {
+    const struct task *task = &tick->tasks.tasks[position];
+    struct seen_task *seen = &tick->seen[position];
+    if (seen->sight != SIGHT_NONE) return false;
+    tick->work.visits++;
+    seen->loop = find_loop(tick, task->loop);
+    if (seen->loop != NO_LOOP && tick->loops[seen->loop].lost) return drop_count(DROP_torn_stack), false;
+    walk->position = position;
+    walk->link_cursor = seen->in_window ? task->context : 0;
+    walk->chain = (struct await_chain){.frames = walk->frames, .capacity = SHORT_CHAIN};
+    coroutine_begin(&walk->chain, task->coroutine);
+    prefetch_rest(task);
+    return true;
+}
+
+static void finish_walk(struct tick *tick, struct walk *walk) {
+    if (walk->chain.state == CHAIN_LONG) {
+        walk->chain = (struct await_chain){.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
+        coroutine_walk(&walk->chain, tick->tasks.tasks[walk->position].coroutine);
+    }
+    take_chain(tick, walk->position, &walk->chain);
+}
+
+/* Walks of a group go forward in turns: while one waits for memory, the others use what has arrived. */
+void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
+    struct walk walks[GROUP];
+    while (begin < end) {
+        unsigned count = 0;
+        for (; begin < end && count < GROUP; begin++) count += begin_walk(tick, begin, &walks[count]);
+        bool unfinished[GROUP], any = count > 0;
+        for (unsigned i = 0; i < count; i++) unfinished[i] = true;
+        for (unsigned round = 0; any || round < SPAN_LINK_STEPS; round++) { /* ends: a walk has no more steps than frames */
+            any = false;
+            for (unsigned i = 0; i < count; i++) any |= unfinished[i] = unfinished[i] && coroutine_step(&walks[i].chain);
+            for (unsigned i = 0; i < count; i++) span_link_prefetch(round, &walks[i].link_cursor);
+        }
+        for (unsigned i = 0; i < count; i++) finish_walk(tick, &walks[i]);
+    }
+}
+
+static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice) {
+    for (uint64_t done = 0; done < slice.count; done += TASK_SET_SLOTS_PER_READ) {
+        uint64_t addresses[TASK_SET_SLOTS_PER_READ], left = slice.count - done;
+        uint32_t n = left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ;
+        size_t count = task_set_read(set, slice.first + done, n, addresses);
+        for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
+        for (size_t i = 0; i < count; i++) {
+            uint32_t position = tick_meet(tick, addresses[i]);
+            if (position != NO_TASK) tick->seen[position].in_window = true;
+        }
+    }
 }
 
 void tick_look_at_tasks(struct tick *tick) {
-    for (uint32_t i = 0; i < tick->tasks.count; i++)
-        if (tick->seen[i].sight == SIGHT_NONE) look_at_task(tick, i);
-}
-
-/* For a task that nobody awaits (contract R5): the task in which its span was activated, if that one lives and is still inside the
-   same local root, and the span has not ended. */
-static uint32_t find_spawner(const struct tick *tick, uint32_t position) {
-    struct span_view view, spawner_view;
-    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(tick->tasks.tasks[position].context, &view)) return NO_TASK;
-    bool inherited = view.owner != tick->tasks.tasks[position].address;
-    uint64_t address = inherited ? view.owner : view.spawner;
-    if (!address || span_link_ended(inherited ? view.cell : view.spawner_cell)) return NO_TASK;
-    uint32_t spawner = tasks_find(&tick->tasks, address);
-    if (spawner == NO_TASK || spawner == position || tick->seen[spawner].sight == SIGHT_NONE) return NO_TASK;
-    if (!span_link_read(tick->tasks.tasks[spawner].context, &spawner_view) || span_link_ended(spawner_view.cell)) return NO_TASK;
-    return memcmp(view.trace_id, spawner_view.trace_id, sizeof view.trace_id) == 0 &&
-                   memcmp(view.local_root, spawner_view.local_root, sizeof view.local_root) == 0
-               ? spawner
-               : NO_TASK;
-}
-
-static void find_awaiters(struct tick *tick, uint32_t position) {
-    struct stitch_task *task = &tick->stitch[position];
-    struct awaiter awaiters[MAX_AWAITERS];
-    size_t count = 0;
-    bool by_loop = false;
-    if (tick->options.features & FEATURE_AWAITERS) count = awaiters_find(&tick->tasks.tasks[position], awaiters, &by_loop);
-    for (size_t i = 0; i < count && task->n_parents < MAX_PARENTS; i++) {
-        uint32_t awaiter = tasks_find(&tick->tasks, awaiters[i].task);
-        if (awaiter == NO_TASK || awaiter == position) continue;
-        task->parents[task->n_parents++] = awaiter;
-        if (awaiters[i].waits && tick->seen[awaiter].state == STATE_WAITING) tick->seen[awaiter].awaits_only_tasks = true;
+    struct task_set set = task_set_scheduled();
+    struct slice slice = window_next(&tick->task_window, set.slots, tick->limits.slots);
+    tick->work.window = slice.weight;
+    tick->work.slots = slice.count;
+    if (slice.count < set.slots) tick->replay_whole = false;
+    uint32_t before = tick->tasks.count;
+    meet_slots(tick, &set, slice);
+    tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * slice.weight);
+    for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
+        end = tick->tasks.count;
+        tick_look_at(tick, begin, end);
+        tick_find_awaiters(tick, begin, end);
     }
-    if (task->n_parents || by_loop) return;
-    uint32_t spawner = find_spawner(tick, position);
-    if (spawner != NO_TASK) task->parents[task->n_parents++] = spawner;
-}
-
-/* An awaiter whose future is another one by now has gone on: what it awaits is no longer the task that led to it. */
-static void check_awaiter(struct tick *tick, uint32_t position) {
-    struct task now;
-    if (tick->seen[position].record != NO_RECORD || tick->stitch[position].unusable) return;
-    if (!task_read(tick->tasks.tasks[position].address, &now) || now.waiter != tick->tasks.tasks[position].waiter)
-        tick->stitch[position].unusable = true;
-}
-
-void tick_find_awaiters(struct tick *tick) {
-    for (uint32_t i = 0; i < tick->tasks.count; i++)
-        if (tick->seen[i].sight != SIGHT_NONE && !tick->seen[i].has_fixed_parent) find_awaiters(tick, i);
-    for (uint32_t i = 0; i < tick->tasks.count; i++)
-        if (tick->seen[i].awaits_only_tasks) check_awaiter(tick, i);
-}
-
-static uint32_t read_name(struct tick *tick, uint32_t position) {
-    char name[MAX_STRING_BYTES];
-    size_t size;
-    if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
-    return task_read_name(&tick->tasks.tasks[position], name, &size) ? stack_table_string(tick->stacks, name, size) : 0;
-}
-
-static void emit_task(struct tick *tick, uint32_t position) {
-    const struct seen_task *seen = &tick->seen[position];
-    struct stitched ways[MAX_PATHS];
-    size_t n_ways = stitch(tick->stitch, position, tick->stacks, ways);
-    struct thread_record *record = seen->record == NO_RECORD ? NULL : &tick->records.records[seen->record];
-    uint64_t periods = 0;
-    if (record && seen->state == STATE_RUNNING && n_ways) periods = thread_record_take_periods(record, tick->options.period_ns);
-    struct emission emission = {
-        .task_name = read_name(tick, position),
-        .link = seen->link,
-        .state = seen->state,
-    };
-    if (seen->loop != NO_LOOP) {
-        emission.thread_name = tick->loops[seen->loop].thread_name;
-        emission.thread_ident = tick->loops[seen->loop].thread_ident;
-    }
-    for (size_t i = 0; i < n_ways; i++) {
-        emission.stack = ways[i].stack;
-        emission.wall_ns = (uint64_t)((double)tick->elapsed_ns * ways[i].share);
-        /* CPU time comes in whole periods: with several ways up they take turns. */
-        emission.cpu_periods = i == tick->ticks % n_ways ? periods : 0;
-        tick_emit(tick, &emission);
-    }
-}
-
-void tick_emit_tasks(struct tick *tick) {
-    for (uint32_t i = 0; i < tick->tasks.count; i++) { /* the pool has its final place only now */
-        tick->stitch[i].locations = tick->pool + tick->seen[i].first_location;
-        tick->stitch[i].entry = tick->seen[i].loop == NO_LOOP ? 0 : tick->loops[tick->seen[i].loop].entry;
-    }
-    for (uint32_t i = 0; i < tick->tasks.count; i++)
-        if (tick->seen[i].sight == SIGHT_SAMPLED && !tick->seen[i].awaits_only_tasks) emit_task(tick, i);
+    tick->tasks_visited += tick->work.visits;
 }

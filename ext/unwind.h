@@ -13,6 +13,7 @@ struct thread_state {
     uint64_t address, interpreter, next, prev;
     uint64_t dict, context, running_loop, ident, native_id, unique_id;
     uint64_t chunk, chunk_top;
+    uint64_t frame; /* the current frame, or up to 3.12 what leads to it */
 };
 
 #define MAX_STACK_BYTES (1u << 20) /* of the data stack copied at once; frames beyond are read one by one */

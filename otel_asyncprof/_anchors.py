@@ -39,7 +39,7 @@ def collect() -> dict[str, int]:
             raise ProfilerUnavailable(
                 "asyncio runs without its C part (_asyncio): import asyncio before anything of it"
             )
-        _held.update(_types() | _asyncio_objects() | _names() | _contexts())
+        _held.update(_types() | _asyncio_objects() | _asyncio_code() | _names() | _contexts())
         _held["threads"] = threading._active  # type: ignore[attr-defined]
         _held["none"] = None
         _held["false_object"] = False
@@ -64,7 +64,6 @@ def _types() -> dict[str, type]:
     asend, athrow, anext_awaitable = generator.__anext__(), generator.aclose(), anext(generator, None)
     coroutine = _coroutine()
     wrapper = coroutine.__await__()
-    future_iterator = ProbeLoop().create_future().__await__()
     found = {
         "type_code": types.CodeType,
         "type_coroutine": types.CoroutineType,
@@ -74,9 +73,9 @@ def _types() -> dict[str, type]:
         "type_athrow": type(athrow),
         "type_coroutine_wrapper": type(wrapper),
         "type_anext": type(anext_awaitable),
-        "type_future_iterator": type(future_iterator),
         "type_task": asyncio.tasks._CTask,  # type: ignore[attr-defined]
         "type_future": asyncio.futures._CFuture,  # type: ignore[attr-defined]
+        "type_gathering": asyncio.tasks._GatheringFuture,  # type: ignore[attr-defined]
         "type_weakref": weakref.ref,
         "type_function": types.FunctionType,
         "type_method": types.MethodType,
@@ -87,8 +86,6 @@ def _types() -> dict[str, type]:
         "type_queue": asyncio.Queue,
         "type_str": str,
         "type_int": int,
-        "type_dict": dict,
-        "type_context": contextvars.Context,
     }
     # Never to be awaited: closing them keeps Python from warning about that.
     unawaited: list[Any] = [asend, athrow, anext_awaitable, wrapper]
@@ -111,11 +108,38 @@ def _asyncio_objects() -> dict[str, Any]:
     return {
         "scheduled_tasks": scheduled.data,
         "eager_tasks": getattr(asyncio.tasks, "_eager_tasks", None),
+        "current_tasks": asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
         "task_wakeup": wakeup,
         # A function's globals tell whose function it is.
         "globals_tasks": vars(asyncio.tasks),
         "globals_task_groups": vars(asyncio.taskgroups),
         "globals_base_events": vars(asyncio.base_events),
+    }
+
+
+def _inner_code(function: types.FunctionType, name: str) -> types.CodeType | None:
+    """The code of a function that is made inside another."""
+    for constant in function.__code__.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name == name:
+            return constant
+    return None
+
+
+def _asyncio_code() -> dict[str, types.CodeType | None]:
+    """The code of asyncio's functions in which a task waits for other tasks; None where this version has no such function."""
+    tasks: Any = asyncio.tasks
+    group = asyncio.TaskGroup
+    iterator = getattr(tasks, "_AsCompletedIterator", None)  # 3.13; before, a function inside as_completed
+    return {
+        "code_wait": tasks._wait.__code__,
+        # From 3.12 on wait_for awaits the task itself.
+        "code_wait_for": tasks.wait_for.__code__ if sys.version_info < (3, 12) else None,
+        "code_cancel_and_wait": tasks._cancel_and_wait.__code__,
+        "code_group_end": getattr(group, "_aexit", group.__aexit__).__code__,
+        "code_next_completed": iterator._wait_for_one.__code__
+        if iterator
+        else _inner_code(tasks.as_completed, "_wait_for_one"),
+        "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),
     }
 
 
@@ -125,6 +149,7 @@ def _names() -> dict[str, str]:
         "name_running_loop": sys.intern("__asyncio_running_event_loop__"),
         "name_parent_task": sys.intern("_parent_task"),
         "name_on_completed": sys.intern("_on_completed_fut"),
+        "name_children": sys.intern("_children"),
         "name_getters": sys.intern("_getters"),
         "name_done": sys.intern("_done"),
         "name_name": sys.intern("_name"),

@@ -13,6 +13,10 @@ class Stats(TypedDict):
     tasks_visited: int
     threads_seen: int
     sampler_cpu_ns: int
+    elapsed_ns: int  # since the start
+    visit_ns: int  # cost of one suspended task, smoothed
+    tick_ns: int  # cost of one tick, smoothed
+    window: float  # a suspended task is looked at in one of so many ticks
     copy_method: str  # "guarded" or "syscall"
     drops: dict[str, int]  # reason -> count
 
@@ -50,6 +54,7 @@ def start(
     asyncio_directory: str,
     cpu_budget: float,
     no_signal_handlers: bool,
+    tasks_per_tick: int,
 ) -> None:
     """Starts the sampler thread. RuntimeError when it runs already or cannot be made, with the reason."""
 
@@ -67,6 +72,7 @@ class TaskDescription(TypedDict):
     frames: list[tuple[str, str, int]]  # function, file, line; outermost first
     awaiters: list[int]  # addresses
     waiting: bool
+    awaits_tasks: bool
     context: int  # address
 
 # The sampler's own readers, for the self-check and for tests.

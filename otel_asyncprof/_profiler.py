@@ -94,6 +94,7 @@ class Profiler:
         self._anchors: dict[str, int] = {}
         self._features = 0
         self._starting = False
+        self._tasks_per_tick = 0  # no limit but the budget; for tests
         self._shut_down = False
 
     # Lifecycle
@@ -236,6 +237,7 @@ class Profiler:
             asyncio_directory=_anchors.asyncio_directory(),
             cpu_budget=config.cpu_budget,
             no_signal_handlers=False,
+            tasks_per_tick=self._tasks_per_tick,
         )
 
     def _start_export_thread(self) -> None:

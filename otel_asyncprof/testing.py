@@ -29,6 +29,10 @@ class CapturedStats:
     tasks_visited: int
     threads_seen: int
     sampler_cpu_seconds: float
+    elapsed_seconds: float
+    window: float  # at the end: a suspended task is looked at in one of so many ticks
+    visit_ns: int  # cost of one suspended task, smoothed
+    tick_ns: int  # cost of one tick, smoothed
     copy_method: str
     drops: dict[str, int]  # reason -> count, without zeros
 
@@ -51,11 +55,16 @@ class CapturedProfile:
 
 @contextmanager
 def capture(
-    rate: int = 100, *, tracer_provider: "TracerProvider | None" = None, **options: Any
+    rate: int = 100,
+    *,
+    tracer_provider: "TracerProvider | None" = None,
+    tasks_per_tick: int | None = None,
+    **options: Any,
 ) -> Iterator[CapturedProfile]:
     """Profiles the block with the given options, all others at their defaults whatever the environment says.
 
     All sample attributes are asked for, and the sampler may use a whole core: a test is to see every tick.
+    tasks_per_tick limits how many slots of asyncio's task set one tick looks at; by default the budget does that.
 
     Raises ProfilerUnavailable when this process cannot be profiled, or is already.
     """
@@ -63,6 +72,7 @@ def capture(
     options.setdefault("cpu_budget", 1.0)
     exporter = InMemoryProfileExporter()
     profiler = Profiler(ProfilerConfig(rate=rate, **options), exporter=exporter, tracer_provider=tracer_provider)
+    profiler._tasks_per_tick = tasks_per_tick or 0
     profile = CapturedProfile()
     profiler.start_or_raise()
     before = profiler.stats()
@@ -90,6 +100,10 @@ def _difference(before: "Stats", after: "Stats") -> CapturedStats:
         tasks_visited=after["tasks_visited"] - before["tasks_visited"],
         threads_seen=after["threads_seen"] - before["threads_seen"],
         sampler_cpu_seconds=(after["sampler_cpu_ns"] - before["sampler_cpu_ns"]) / 1e9,
+        elapsed_seconds=(after["elapsed_ns"] - before["elapsed_ns"]) / 1e9,
+        window=after["window"],
+        visit_ns=after["visit_ns"],
+        tick_ns=after["tick_ns"],
         copy_method=after["copy_method"],
         drops={reason: count for reason, count in drops.items() if count},
     )

@@ -24,10 +24,10 @@ OUR_FILES = [
 
 # A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
-    "drop arena budget clock os cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
+    "drop arena budget window os clock cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
     "safe_copy signals line_table string_table",
     "read_object plain_span span_link stack_table",
-    "threads unwind coroutine tasks awaiters code_table",
+    "threads unwind coroutine tasks task_set awaiters awaited code_table",
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
@@ -42,6 +42,8 @@ PYTHON_UNITS = {
     "self_check",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
+    "budget",
+    "window",
     "line_table",
     "stitch",
     "stack_table",

@@ -42,7 +42,6 @@ struct layout {
 
     /* PyCodeObject */
     uint32_t code_size, code_first_line, code_filename, code_qualname, code_linetable, code_first_traceable, code_instructions;
-    uint32_t code_nlocalsplus, code_stacksize;
     uint32_t code_version;      /* differs in two code objects at one address; absent in 3.11 */
 
     /* str: 8 bytes after hash stands the state bit field, whose bits 3..7 hold kind, compact, ascii */
@@ -53,9 +52,9 @@ struct layout {
 
     /* containers */
     uint32_t tuple_items, list_items, var_size, bytes_data;
-    uint32_t dict_used, dict_keys, dict_values;
+    uint32_t dict_keys, dict_values;
     uint32_t keys_log2_index_bytes, keys_kind, keys_entries_used, keys_indices;
-    uint32_t set_fill, set_mask, set_table;
+    uint32_t set_used, set_mask, set_table;
     uint32_t deque_left_block, deque_left_index, deque_block_items, deque_block_length;
 
     /* type objects, and where an instance keeps its attributes */
@@ -68,7 +67,8 @@ struct layout {
     uint32_t values_valid;      /* 3.13: byte that is 0 once the values have moved to a dict; absent before */
 
     /* callables and cells */
-    uint32_t function_globals, function_closure, cell_contents, method_function, method_self, builtin_definition, builtin_self, partial_function, partial_args;
+    uint32_t function_globals, function_code, function_closure, cell_contents, method_function, method_self;
+    uint32_t builtin_definition, builtin_self, partial_function, partial_args;
 
     /* awaitables that hold the inner one, all at the same place: asend, athrow, coroutine wrapper, anext, future iterator */
     uint32_t wrapper_inner;
@@ -84,7 +84,7 @@ struct layout {
     uint32_t hamt_bitmap, hamt_bitmap_items, hamt_array_items, hamt_collision_items, hamt_collision_size;
 
     /* data stack */
-    uint32_t chunk_previous, chunk_size, chunk_top, chunk_data;
+    uint32_t chunk_previous, chunk_top, chunk_data;
 };
 
 extern const struct layout layout_3_11, layout_3_12, layout_3_13;
@@ -97,16 +97,16 @@ bool layout_select(unsigned minor);
 
 /* Addresses of this process' objects, taken under the GIL before the sampler starts. Types are immortal for our purposes: Python
    holds a reference to each while the sampler runs. X(name) in the order of the struct. */
-#define ANCHOR_LIST(X)                                                                                                        \
-    X(type_code) X(type_coroutine) X(type_generator) X(type_async_generator)                                                  \
-    X(type_asend) X(type_athrow) X(type_coroutine_wrapper) X(type_anext) X(type_future_iterator)                              \
-    X(type_task) X(type_future) X(type_weakref) X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial)  \
-    X(type_deque) X(type_queue) X(type_str) X(type_int) X(type_dict) X(type_context) X(type_loop_holder)                      \
-    X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) X(threads) X(task_wakeup)                                      \
-    X(globals_tasks) X(globals_task_groups) X(globals_base_events)                                                       \
-    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_getters) X(name_done) X(name_name) X(name_context) X(name_end_time) X(span_key)                                        \
-    X(context_var) X(context_bitmap) X(context_array) X(type_span_view) X(span_view_offset) X(type_span_context_holder)                                   \
-    X(interpreter)
+#define ANCHOR_LIST(X) \
+    X(type_code) X(type_coroutine) X(type_generator) X(type_async_generator) X(type_asend) X(type_athrow) \
+    X(type_coroutine_wrapper) X(type_anext) X(type_task) X(type_future) X(type_gathering) X(type_weakref) \
+    X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial) X(type_deque) X(type_queue) \
+    X(type_str) X(type_int) X(type_loop_holder) X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) \
+    X(current_tasks) X(threads) X(task_wakeup) X(globals_tasks) X(globals_task_groups) X(globals_base_events) \
+    X(code_wait) X(code_wait_for) X(code_cancel_and_wait) X(code_group_end) X(code_next_completed) X(code_shield) \
+    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_children) X(name_getters) X(name_done) \
+    X(name_name) X(name_context) X(name_end_time) X(span_key) X(context_var) X(context_bitmap) X(context_array) \
+    X(type_span_view) X(span_view_offset) X(type_span_context_holder) X(interpreter)
 
 struct anchors {
 #define ANCHOR_FIELD(name) uint64_t name;

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -63,6 +65,13 @@ enum os_thread_state os_thread_state(uint32_t thread_id) {
     default: return OS_THREAD_OFF_CPU;
     }
 }
+
+void os_wait(const uint32_t *word, uint32_t value, uint64_t deadline_monotonic_ns) {
+    struct timespec deadline = {(time_t)(deadline_monotonic_ns / 1000000000u), (long)(deadline_monotonic_ns % 1000000000u)};
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void os_wake(const uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0); }
 
 bool os_read_memory(void *destination, uint64_t address, size_t size) {
     if (address > UINTPTR_MAX) return false;

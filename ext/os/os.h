@@ -21,6 +21,11 @@ bool os_thread_cpu_is_exact(void);
 /* Whether the kernel has the thread on a CPU or in a run queue (RUNNABLE), or asleep (OFF_CPU). A few microseconds. */
 enum os_thread_state os_thread_state(uint32_t thread_id);
 
+/* Sleeps while *word is value, at most until the deadline on the monotonic clock. May also end for no reason. */
+void os_wait(const uint32_t *word, uint32_t value, uint64_t deadline_monotonic_ns);
+/* Ends the sleep of all who wait for a change of the word. */
+void os_wake(const uint32_t *word);
+
 /* Reads our own memory by a system call (process_vm_readv). False on any short read. */
 bool os_read_memory(void *destination, uint64_t address, size_t size);
 

@@ -113,7 +113,6 @@ static void print_frames(void) {
     VALUE(resume_opcodes[1], RESUME_QUICK);
 #endif
     OFFSET(chunk_previous, _PyStackChunk, previous);
-    OFFSET(chunk_size, _PyStackChunk, size);
     OFFSET(chunk_top, _PyStackChunk, top);
     OFFSET(chunk_data, _PyStackChunk, data);
 }
@@ -126,8 +125,6 @@ static void print_code(void) {
     OFFSET(code_linetable, PyCodeObject, co_linetable);
     OFFSET(code_first_traceable, PyCodeObject, _co_firsttraceable);
     OFFSET(code_instructions, PyCodeObject, co_code_adaptive);
-    OFFSET(code_nlocalsplus, PyCodeObject, co_nlocalsplus);
-    OFFSET(code_stacksize, PyCodeObject, co_stacksize);
 #if PY_MINOR_VERSION >= 12
     OFFSET(code_version, PyCodeObject, co_version);
 #else
@@ -169,7 +166,6 @@ static void print_scalars_and_containers(void) {
     OFFSET(tuple_items, PyTupleObject, ob_item);
     OFFSET(list_items, PyListObject, ob_item);
     OFFSET(bytes_data, PyBytesObject, ob_sval);
-    OFFSET(dict_used, PyDictObject, ma_used);
     OFFSET(dict_keys, PyDictObject, ma_keys);
     OFFSET(dict_values, PyDictObject, ma_values);
     OFFSET(keys_log2_index_bytes, struct _dictkeysobject, dk_log2_index_bytes);
@@ -177,7 +173,7 @@ static void print_scalars_and_containers(void) {
     OFFSET(keys_entries_used, struct _dictkeysobject, dk_nentries);
     OFFSET(keys_indices, struct _dictkeysobject, dk_indices);
     print_line("kinds of dictionary keys", DICT_KEYS_GENERAL << 8 | DICT_KEYS_UNICODE << 4 | DICT_KEYS_SPLIT, 0x012);
-    OFFSET(set_fill, PySetObject, fill);
+    OFFSET(set_used, PySetObject, used);
     OFFSET(set_mask, PySetObject, mask);
     OFFSET(set_table, PySetObject, table);
 }
@@ -214,6 +210,7 @@ static void print_types_and_attributes(void) {
     (void)object;
     OFFSET(interp_next_thread_id, PyInterpreterState, threads.next_unique_id);
     OFFSET(function_globals, PyFunctionObject, func_globals);
+    OFFSET(function_code, PyFunctionObject, func_code);
     OFFSET(function_closure, PyFunctionObject, func_closure);
     OFFSET(cell_contents, PyCellObject, ob_ref);
     OFFSET(method_function, PyMethodObject, im_func);

@@ -7,43 +7,83 @@
 #define MS 1000000ull
 #define SECOND (1000 * MS)
 
-/* CPU time used by ticks that cost cpu_ns each, on a clock that the budget's own pauses move on, until seconds have passed. */
-static uint64_t used_over(double share, uint64_t cpu_ns, uint64_t period_ns, uint64_t seconds, uint64_t *ticks, uint64_t *end) {
+/* A program for the budget: what a tick costs of itself and for each slot looked at. */
+struct program {
+    uint64_t fixed_ns, slot_ns, slots, idle_thread_ns, idle_threads;
+};
+
+struct result {
+    uint64_t used_ns, end_ns, ticks, slots, idle_threads;
+};
+
+/* On a clock that the budget's own pauses move on, until seconds have passed. Slots and idle threads are those of the last tick. */
+static struct result simulate(double share, struct program program, uint64_t seconds) {
+    const uint64_t period_ns = 10 * MS;
     struct budget budget;
-    uint64_t now = 0, used = 0, wait = 0;
-    budget_init(&budget, share);
-    *ticks = 0;
-    while (now < seconds * SECOND) {
-        uint64_t step = wait > period_ns ? wait : period_ns;
-        now += step;
-        used += cpu_ns;
-        ++*ticks;
-        wait = budget_spend(&budget, cpu_ns, step);
+    struct result result = {0};
+    uint64_t wait = 0;
+    budget_init(&budget, share, (double)period_ns);
+    while (result.end_ns < seconds * SECOND) {
+        uint64_t step = wait > period_ns ? wait : period_ns, slots = budget_slots(&budget), threads = budget_idle_threads(&budget);
+        if (slots > program.slots) slots = program.slots;
+        if (threads > program.idle_threads) threads = program.idle_threads;
+        struct tick_cost cost = {
+            .cpu_ns = program.fixed_ns + threads * program.idle_thread_ns + slots * program.slot_ns,
+            .tasks_ns = slots * program.slot_ns,
+            .slots = slots,
+            .visits = slots,
+            .idle_threads = program.idle_threads,
+            .wall_ns = step,
+        };
+        result.end_ns += step;
+        result.used_ns += cost.cpu_ns;
+        result.ticks++;
+        result.slots = slots;
+        result.idle_threads = threads;
+        wait = budget_spend(&budget, &cost);
     }
-    *end = now;
-    return used;
+    return result;
 }
 
 TEST(cheap_ticks_are_never_held_back) {
-    uint64_t ticks, end;
-    used_over(0.01, 90000, 10 * MS, 10, &ticks, &end);
-    CHECK(ticks == 1000);
+    struct result result = simulate(0.01, (struct program){.fixed_ns = 50000, .slot_ns = 300, .slots = 100}, 10);
+    CHECK(result.ticks == 1000);
+    CHECK(result.slots == 100);
+}
+
+TEST(the_window_is_narrowed_and_the_rate_kept) {
+    static const uint64_t slots[] = {1000, 100000, 10000000};
+    for (unsigned i = 0; i < 3; i++) {
+        struct result result = simulate(0.01, (struct program){.fixed_ns = 60000, .slot_ns = 300, .slots = slots[i]}, 100);
+        CHECK(result.ticks >= 9900);
+        CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS);
+        CHECK(result.slots > 120 && result.slots < 150); /* 40 us */
+    }
+}
+
+TEST(idle_threads_come_after_the_window_and_before_the_rate) {
+    struct program program = {.fixed_ns = 50000, .slot_ns = 300, .slots = 100000, .idle_thread_ns = 1000, .idle_threads = 200};
+    struct result result = simulate(0.01, program, 100);
+    CHECK(result.ticks >= 9500);
+    CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS);
+    CHECK(result.idle_threads > 20 && result.idle_threads < 60);
+    CHECK(result.slots < 60);
 }
 
 TEST(costly_ticks_use_the_share_and_one_second_of_it_saved_up) {
     static const uint64_t costs[] = {150000, MS, 25 * MS, 300 * MS};
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t ticks, end, used = used_over(0.01, costs[i], 10 * MS, 100, &ticks, &end);
-        CHECK(used <= end / 100 + 10 * MS + costs[i]);
-        CHECK(used + costs[i] >= end / 100);
+        struct result result = simulate(0.01, (struct program){.fixed_ns = costs[i], .slot_ns = 300, .slots = 1}, 100);
+        CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS + costs[i] + 300);
+        CHECK(result.used_ns + costs[i] + 300 >= result.end_ns / 100);
     }
 }
 
 TEST(rest_is_saved_up_for_one_second_only) {
     struct budget budget;
-    budget_init(&budget, 0.01);
-    CHECK(budget_spend(&budget, 0, 3600 * SECOND) == 0);
-    CHECK(budget_spend(&budget, 10 * MS, 0) == 0);
-    uint64_t wait = budget_spend(&budget, MS, 0);
+    budget_init(&budget, 0.01, 10.0 * MS);
+    CHECK(budget_spend(&budget, &(struct tick_cost){.wall_ns = 3600 * SECOND}) == 0);
+    CHECK(budget_spend(&budget, &(struct tick_cost){.cpu_ns = 10 * MS}) == 0);
+    uint64_t wait = budget_spend(&budget, &(struct tick_cost){.cpu_ns = MS});
     CHECK(wait > 99 * MS && wait < 101 * MS);
 }

@@ -7,7 +7,7 @@
 
 /* Tables of other versions: nothing that is published may come from them. */
 const struct layout layout_3_11 = {.minor = 11}, layout_3_12 = {.minor = 12};
-const struct layout layout_3_13 = {.minor = 13, .code_stacksize = 64};
+const struct layout layout_3_13 = {.minor = 13, .code_size = 64};
 
 static uint8_t bytes[DEBUG_OFFSETS_BYTES];
 
@@ -36,7 +36,7 @@ TEST(published_offsets_take_the_place_of_the_tables) {
     shifted();
     CHECK(debug_offsets_apply(bytes, VERSION_HEX) == NULL);
     for (size_t i = 0; i < N_PUBLISHED; i++) CHECK(*in_3_13[i].field == published_for(i));
-    CHECK(layout.minor == 13 && layout.code_stacksize == 64);
+    CHECK(layout.minor == 13 && layout.code_size == 64);
 }
 
 TEST(every_published_field_has_a_place_of_its_own) {

@@ -58,6 +58,7 @@ def test_the_sampler_gets_the_options(native):
         "asyncio_directory": "/asyncio",
         "cpu_budget": 0.01,
         "no_signal_handlers": False,
+        "tasks_per_tick": 0,
     }
 
 
@@ -368,7 +369,7 @@ def test_capture_ignores_the_environment(native, monkeypatch):
         dict.fromkeys(
             ["ticks", "samples", "faults", "tasks_seen", "tasks_visited", "threads_seen", "sampler_cpu_ns"], 0
         )
-        | {"copy_method": "guarded", "drops": {"too_deep": 0}}
+        | {"elapsed_ns": 0, "visit_ns": 0, "tick_ns": 0, "window": 1.0, "copy_method": "guarded", "drops": {"too_deep": 0}}
     )
     with capture(rate=50) as profile:
         profiler = _profiler._active()

@@ -373,6 +373,7 @@ def test_a_task_that_has_ended_has_no_frames() -> None:
             "frames": [],
             "awaiters": [],
             "waiting": False,
+            "awaits_tasks": False,
             "context": _native.read_task(id(task))["context"],
         }
 

@@ -1,0 +1,107 @@
+/* The steps after the looks: who awaits whom, and the samples of tasks. */
+#include "tick.h"
+
+#include <string.h>
+
+#include "drop.h"
+#include "otlp_encode.h"
+
+/* For a task that nobody awaits (contract R5): the task in which its span was activated, if that one lives and is still inside the
+   same local root, and the span has not ended. */
+static uint32_t find_spawner(struct tick *tick, uint32_t position) {
+    struct span_view view, spawner_view;
+    if (!(tick->options.features & FEATURE_SPANS) || !span_link_read(tick->tasks.tasks[position].context, &view)) return NO_TASK;
+    bool inherited = view.owner != tick->tasks.tasks[position].address;
+    uint64_t address = inherited ? view.owner : view.spawner;
+    if (!address || span_link_ended(inherited ? view.cell : view.spawner_cell)) return NO_TASK;
+    uint32_t spawner = tick_meet(tick, address);
+    if (spawner == NO_TASK || spawner == position) return NO_TASK;
+    if (!span_link_read(tick->tasks.tasks[spawner].context, &spawner_view) || span_link_ended(spawner_view.cell)) return NO_TASK;
+    return memcmp(view.trace_id, spawner_view.trace_id, sizeof view.trace_id) == 0 &&
+                   memcmp(view.local_root, spawner_view.local_root, sizeof view.local_root) == 0
+               ? spawner
+               : NO_TASK;
+}
+
+static void find_awaiters(struct tick *tick, uint32_t position) {
+    struct awaiter awaiters[MAX_AWAITERS];
+    uint32_t parents[MAX_PARENTS], n_parents = 0;
+    size_t count = 0;
+    bool by_loop = false;
+    if (tick->options.features & FEATURE_AWAITERS)
+        count = awaiters_find(&tick->tasks.tasks[position], &tick->memo, awaiters, &by_loop);
+    for (size_t i = 0; i < count && n_parents < MAX_PARENTS; i++) {
+        uint32_t awaiter = tick_meet(tick, awaiters[i].task);
+        if (awaiter == NO_TASK || awaiter == position) continue;
+        parents[n_parents++] = awaiter;
+        tick->seen[awaiter].is_awaiter |= awaiters[i].waits;
+    }
+    if (!n_parents && !by_loop) {
+        uint32_t spawner = find_spawner(tick, position);
+        if (spawner != NO_TASK) parents[n_parents++] = spawner;
+        tick->seen[position].is_spawned = n_parents;
+    }
+    memcpy(tick->stitch[position].parents, parents, n_parents * sizeof parents[0]); /* only now: meeting may move the arrays */
+    tick->stitch[position].n_parents = n_parents;
+}
+
+void tick_find_awaiters(struct tick *tick, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i++)
+        if (tick->seen[i].sight != SIGHT_NONE && !tick->seen[i].has_fixed_parent) find_awaiters(tick, i);
+}
+
+/* An awaiter whose future is another one by now has gone on: what it awaits is no longer the task that led to it. */
+static void check_awaiter(struct tick *tick, uint32_t position) {
+    struct task now;
+    if (tick->seen[position].record != NO_RECORD || tick->stitch[position].unusable) return;
+    if (!task_read(tick->tasks.tasks[position].address, &now) || now.waiter != tick->tasks.tasks[position].waiter)
+        tick->stitch[position].unusable = true;
+}
+
+static uint32_t read_name(struct tick *tick, uint32_t position) {
+    char name[MAX_STRING_BYTES];
+    size_t size;
+    if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
+    return task_read_name(&tick->tasks.tasks[position], name, &size) ? stack_table_string(tick->stacks, name, size) : 0;
+}
+
+static void emit_task(struct tick *tick, uint32_t position) {
+    const struct seen_task *seen = &tick->seen[position];
+    struct stitched ways[MAX_PATHS];
+    size_t n_ways = stitch(tick->stitch, position, tick->stacks, ways);
+    struct thread_record *record = seen->record == NO_RECORD ? NULL : &tick->records.records[seen->record];
+    uint64_t periods = 0;
+    if (record && seen->state == STATE_RUNNING && n_ways) periods = thread_record_take_periods(record, tick->options.period_ns);
+    struct emission emission = {
+        .task_name = read_name(tick, position),
+        .link = seen->link,
+        .state = seen->state,
+    };
+    if (seen->loop != NO_LOOP) {
+        emission.thread_name = tick->loops[seen->loop].thread_name;
+        emission.thread_ident = tick->loops[seen->loop].thread_ident;
+    }
+    for (size_t i = 0; i < n_ways; i++) {
+        emission.stack = ways[i].stack;
+        emission.share = ways[i].share * (seen->sight == SIGHT_RUNNING ? 1 : tick->work.window);
+        /* CPU time comes in whole periods: with several ways up they take turns. */
+        emission.cpu_periods = i == tick->ticks % n_ways ? periods : 0;
+        tick_emit(tick, &emission);
+    }
+}
+
+static bool gives_sample(const struct seen_task *seen) {
+    return seen->sight == SIGHT_RUNNING || (seen->sight == SIGHT_SUSPENDED && seen->in_window && !seen->awaits_tasks);
+}
+
+void tick_emit_tasks(struct tick *tick) {
+    for (uint32_t i = 0; i < tick->tasks.count; i++) { /* the pool has its final place only now */
+        struct stitch_task *task = &tick->stitch[i];
+        if (tick->seen[i].is_awaiter) check_awaiter(tick, i);
+        if (tick->seen[i].is_spawned && tick->seen[task->parents[0]].sight == SIGHT_NONE) task->n_parents = 0;
+        tick->stitch[i].locations = tick->pool + tick->seen[i].first_location;
+        tick->stitch[i].entry = tick->seen[i].loop == NO_LOOP ? 0 : tick->loops[tick->seen[i].loop].entry;
+    }
+    for (uint32_t i = 0; i < tick->tasks.count; i++)
+        if (gives_sample(&tick->seen[i])) emit_task(tick, i);
+}

@@ -1,0 +1,127 @@
+/* What a thread's stack says: which loop runs there, what started it, and which frames belong to which task. */
+#include "tick.h"
+
+#include "drop.h"
+#include "task_set.h"
+
+/* Frames [from, to) become the own frames of a task. is_leaf: nothing stands above them on the stack. What a loop library or
+   opentelemetry.instrumentation puts in between is left out, and below another task the loop machinery too. */
+static bool keep_frames(struct tick *tick, uint32_t position, uint32_t from, uint32_t to, bool is_leaf) {
+    struct stitch_task *task = &tick->stitch[position];
+    uint32_t *pool = tick_pool_reserve(tick, to - from), count = 0, as_awaiter = 0;
+    if (!pool) return false;
+    for (uint32_t i = from; i < to; i++) {
+        const struct resolved_frame *frame = &tick->frames[i];
+        bool last = is_leaf && i + 1 == to;
+        if (frame->flags & FRAME_LOOP_WRAPPER) continue;
+        if (frame->flags & FRAME_INSTRUMENTATION && frame->generator && !last) continue;
+        if (frame->flags & FRAME_MACHINERY && !is_leaf && !frame->generator && !tick->options.loop_frames) continue;
+        pool[count++] = frame->location;
+        if (!(frame->flags & FRAME_INSTRUMENTATION && frame->generator)) as_awaiter = count;
+    }
+    tick->seen[position].first_location = tick->pool_size;
+    tick->pool_size += count;
+    task->n_locations = count;
+    task->n_as_awaiter = as_awaiter;
+    task->unusable = false;
+    return true;
+}
+
+/* How many frames, from the root, are the code that started the loop. That code stays where it is while the loop runs, so it is no
+   longer than what stands below the loop's machinery, below a task, or than the whole stack, at any tick so far. (With uvloop, whose
+   machinery has no Python frames, a single look at a callback could not tell.) */
+static uint32_t entry_depth(struct thread_record *record, uint64_t loop, uint32_t below_machinery, uint32_t below_task) {
+    uint32_t depth = below_machinery < below_task ? below_machinery : below_task;
+    if (record->loop != loop || depth < record->entry_depth) record->entry_depth = depth;
+    record->loop = loop;
+    return record->entry_depth;
+}
+
+/* first_task: position of the first frame of a task; count when no task runs. */
+static uint32_t add_loop(struct tick *tick, const struct thread_sight *sight, uint32_t first_task) {
+    uint32_t machinery = 0;
+    while (machinery < sight->count && !(tick->frames[machinery].flags & FRAME_MACHINERY)) machinery++;
+    uint32_t end = entry_depth(sight->record, sight->loop, machinery, first_task);
+    if (tick->options.loop_frames) /* and the machinery itself, as far as it is on the stack whatever the loop does */
+        while (end < sight->count && end < first_task && tick->frames[end].flags & FRAME_MACHINERY) end++;
+    tick->loops[tick->n_loops] = (struct running_loop){
+        .loop = sight->loop, .thread_ident = sight->thread->ident, .entry = tick_push(tick, 0, 0, end), .thread_name = sight->thread_name};
+    return tick->n_loops++;
+}
+
+static uint32_t task_at(const struct tick *tick, uint32_t frame) {
+    return tick->frames[frame].generator ? tasks_find_by_coroutine(&tick->tasks, tick->frames[frame].generator) : NO_TASK;
+}
+
+/* A task in an eager first step runs inside the step of the task that made it. That one is asyncio's current task no more, and when it
+   is new no tick has met it: so all tasks are asked whose coroutine the outermost one on the stack is. */
+static uint32_t find_maker(struct tick *tick, uint32_t eager_start) {
+    uint32_t outermost = 0;
+    while (outermost < eager_start && !tick->frames[outermost].generator) outermost++;
+    if (outermost == eager_start) return eager_start;
+    struct task_set set = task_set_scheduled();
+    for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
+        uint64_t addresses[TASK_SET_SLOTS_PER_READ];
+        struct task task;
+        uint64_t left = set.slots - slot;
+        size_t count = task_set_read(&set, slot, left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ, addresses);
+        for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
+        for (size_t i = 0; i < count; i++)
+            if (task_read(addresses[i], &task) && task.coroutine == tick->frames[outermost].generator)
+                return tick_meet(tick, addresses[i]) == NO_TASK ? eager_start : outermost;
+    }
+    return eager_start;
+}
+
+/* The tasks whose coroutines stand on the stack from frame start on, where the first one stands; each but the last is below one that
+   it started (an eager task) or whose loop it runs. running: what holds for the last one, which has the thread. */
+static void mark_tasks(struct tick *tick, uint32_t start, uint32_t count, const struct seen_task *running) {
+    uint32_t above = task_at(tick, start);
+    for (uint32_t i = start + 1; i < count; i++) {
+        uint32_t position = task_at(tick, i);
+        if (position == NO_TASK) continue;
+        if (!keep_frames(tick, above, start, i, false)) return;
+        tick->seen[above].sight = SIGHT_ON_STACK;
+        tick->seen[above].state = running->state;
+        tick->seen[above].loop = running->loop;
+        tick->seen[position].has_fixed_parent = true;
+        tick->stitch[position].parents[0] = above;
+        tick->stitch[position].n_parents = 1;
+        above = position;
+        start = i;
+    }
+    if (!keep_frames(tick, above, start, count, true)) return;
+    struct seen_task *seen = &tick->seen[above];
+    uint32_t first_location = seen->first_location;
+    bool has_fixed_parent = seen->has_fixed_parent;
+    *seen = *running;
+    seen->first_location = first_location;
+    seen->has_fixed_parent = has_fixed_parent;
+}
+
+/* A loop's thread that runs no task runs a callback, or waits for events. asyncio's own loop shows which; the others, written in C,
+   have no frame but the callback's above those that started them. */
+static bool runs_callback(const struct tick *tick, uint32_t count, uint32_t entry_depth) {
+    uint32_t flags = 0;
+    for (uint32_t i = entry_depth; i < count; i++) flags |= tick->frames[i].flags;
+    if (flags & FRAME_STOCK_LOOP) return flags & FRAME_CALLBACK;
+    return !(tick->frames[count - 1].flags & FRAME_MACHINERY) && count > entry_depth;
+}
+
+bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *has_callback) {
+    uint32_t first_task = 0, loop_position = NO_LOOP, count = sight->count, position;
+    while (first_task < count && (position = task_at(tick, first_task)) == NO_TASK) first_task++;
+    if (first_task < count && first_task > 0 && tick->seen[position].eager) first_task = find_maker(tick, first_task);
+    if (sight->loop) loop_position = add_loop(tick, sight, first_task);
+    *has_callback = sight->loop && runs_callback(tick, count, sight->record->entry_depth);
+    if (first_task == count) return false;
+    struct seen_task running = {
+        .sight = SIGHT_RUNNING,
+        .state = sight->on_cpu ? STATE_RUNNING : STATE_BLOCKED,
+        .record = (uint32_t)(sight->record - tick->records.records),
+        .loop = loop_position,
+        .link = sight->link,
+    };
+    mark_tasks(tick, first_task, count, &running);
+    return true;
+}
