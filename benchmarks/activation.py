@@ -2,8 +2,9 @@
 
 usage: python benchmarks/activation.py [--seconds 10]
 
-Batches of 20 ms with OpenTelemetry's own runtime context and with ours take turns in one process, in a task of a loop. Prints one
-row of a Markdown table: the Python, and for three cases the microseconds that ours adds, median (and minimum) over the batches:
+Batches of 20 ms with OpenTelemetry's own runtime context and with ours take turns in one process, in a task of a loop.
+Prints one row of a Markdown table: the Python, and for three cases the microseconds that ours adds, the median of the
+differences between neighbouring batches and, in brackets, the difference of the fastest batches:
 
 - a span that becomes current for the first time, as nearly every span does;
 - a span that was current before;

@@ -58,7 +58,7 @@ PYTHON_LEVELS = (
     "_options _probe",
     "_config",
     "formats export _runtime_context span_processor",
-    "_anchors _self_check",
+    "_anchors _self_check _metrics",
     "_profiler",
     "__init__",
     "testing instrumentor",
