@@ -89,7 +89,7 @@ def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
     return found
 
 
-def test_a_reader_sees_the_health_of_the_profiler_that_runs(meters: MeterProvider, reader: InMemoryMetricReader) -> None:
+def test_a_reader_sees_the_health_of_the_running_profiler(meters: MeterProvider, reader: InMemoryMetricReader) -> None:
     """Drops are those of this run; without export CPU time from the sampler, there is no such point."""
     assert profiler(meters).start()
     assert collected(reader) == FIRST_RUN
@@ -111,7 +111,7 @@ def test_units_and_kinds_are_those_of_the_conventions(meters: MeterProvider, rea
     data = reader.get_metrics_data()
     assert data is not None
     (scope,) = data.resource_metrics[0].scope_metrics
-    kinds = {metric.name.removeprefix("otel_asyncprof."): (type(metric.data).__name__, metric.unit) for metric in scope.metrics}
+    kinds = {each.name.removeprefix("otel_asyncprof."): (type(each.data).__name__, each.unit) for each in scope.metrics}
     assert kinds == {
         "sampler.ticks": ("Sum", "{tick}"),
         "sampler.samples": ("Sum", "{sample}"),
@@ -238,6 +238,7 @@ def test_a_provider_that_fails_costs_one_line(caplog: pytest.LogCaptureFixture) 
     ]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_tells_its_own_counts(meters: MeterProvider, reader: InMemoryMetricReader) -> None:
     """Not what the parent has counted before, in earlier runs."""
     earlier = profiler(meters)
