@@ -12,7 +12,8 @@ struct budget {
     double credit_ns; /* CPU time that may be used now; below 0: used ahead of time */
     double tick_ns;   /* a tick's cost; smoothed, like the following */
     double fixed_ns;  /* the part of it that is not for suspended tasks */
-    double slot_ns;   /* of one slot of the task set */
+    double slots;     /* of the task set, to be looked at in a tick */
+    double slot_ns;   /* cost of one slot of the task set */
     double visit_ns;  /* of one task visited */
     double idle_threads; /* to be looked at in a tick */
 };

@@ -11,7 +11,7 @@
 #include "safe_copy.h"
 
 #define CODE_SLOTS 16384      /* power of two; code objects in one interval before names are read again at each sight */
-#define LOCATION_SLOTS 65536  /* power of two; a cache: a collision only costs a decoding */
+#define LOCATION_SLOTS 4096   /* power of two; a cache: a collision only costs a decoding */
 #define MAX_PROBES 16
 #define MAX_LINE_TABLE_BYTES (1u << 20)
 #define MAX_CODE_UNITS (1u << 26)
@@ -33,12 +33,16 @@ struct code_entry {
     uint32_t generation; /* of this content of the entry; 0 = empty */
 };
 
+/* All that is needed of a frame seen before, in one cache line. */
 struct cached_location {
     uint64_t address, instruction; /* of the code object; the instruction's own */
     const struct code_entry *code;
-    uint32_t generation;
-    uint32_t location;
-};
+    uint32_t generation;           /* of the code entry */
+    uint32_t version;              /* of the code; 0 = none, all its identity must be compared */
+    uint32_t location, flags;
+    uint64_t begin;                /* address of the first instruction that Python shows */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct cached_location) == 64, "a cache line");
 
 struct code_table {
     struct arena arena;
@@ -50,8 +54,9 @@ struct code_table {
 };
 
 struct code_table *code_table_new(const char *asyncio_directory) {
-    struct code_table *table = calloc(1, sizeof *table);
+    struct code_table *table = aligned_alloc(_Alignof(struct code_table), sizeof *table);
     if (!table) return NULL;
+    memset(table, 0, sizeof *table);
     arena_init(&table->arena, ARENA_BYTES);
     table->asyncio_directory_size = strlen(asyncio_directory);
     if (table->asyncio_directory_size >= sizeof table->asyncio_directory) table->asyncio_directory_size = 0;
@@ -171,29 +176,39 @@ static struct cached_location *location_slot(struct code_table *table, const str
     return &table->locations[mix(raw->code + raw->instruction * 31) & (LOCATION_SLOTS - 1)];
 }
 
+/* The address of the first instruction with which Python shows the frame. */
+static uint64_t first_shown(const struct code_identity *identity) {
+    return identity->address + layout.code_instructions + (uint64_t)identity->first_traceable * INSTRUCTION_BYTES;
+}
+
 static uint32_t locate(struct code_table *table, struct stack_table *stacks, const struct code_entry *code, const struct raw_frame *raw) {
     int instruction = (int)(raw->instruction - raw->code - layout.code_instructions);
     int line = line_table_find(code->line_table, code->line_table_size, (int)code->identity.first_line, instruction);
-    uint32_t location =
-        stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0});
-    *location_slot(table, raw) = (struct cached_location){raw->code, raw->instruction, code, code->generation, location};
-    return location;
+    bool has_version = layout.code_version != LAYOUT_ABSENT && code->identity.version_or_hash <= UINT32_MAX;
+    struct cached_location cached = {
+        .address = raw->code,
+        .instruction = raw->instruction,
+        .code = code,
+        .generation = code->generation,
+        .version = has_version ? (uint32_t)code->identity.version_or_hash : 0,
+        .location = stack_table_location(stacks, (struct location){.function = code->function, .line = line > 0 ? (uint32_t)line : 0}),
+        .flags = code->flags,
+        .begin = first_shown(&code->identity),
+    };
+    *location_slot(table, raw) = cached;
+    return cached.location;
 }
 
 /* Whether the address still holds this code: one word tells where a version never repeats, else all of them are compared. */
-static bool is_unchanged(const struct code_entry *code, const struct raw_frame *raw) {
+static bool is_current(const struct cached_location *cached, const struct raw_frame *raw) {
     struct code_identity identity;
     int64_t instruction;
     uint32_t version;
-    if (layout.code_version == LAYOUT_ABSENT || code->identity.version_or_hash > UINT32_MAX)
-        return read_identity(raw, &identity, &instruction) && memcmp(&identity, &code->identity, sizeof identity) == 0;
-    return safe_copy(&version, raw->code + layout.code_version, sizeof version) && version == code->identity.version_or_hash;
-}
-
-/* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
-static bool is_hidden(const struct code_identity *identity, const struct raw_frame *raw) {
-    uint64_t begin = raw->code + layout.code_instructions + (uint64_t)identity->first_traceable * INSTRUCTION_BYTES;
-    return !raw->generator && raw->instruction < begin;
+    if (cached->address != raw->code || cached->instruction != raw->instruction || !cached->code) return false;
+    if (cached->version)
+        return safe_copy(&version, raw->code + layout.code_version, sizeof version) && version == cached->version;
+    return cached->generation == cached->code->generation && read_identity(raw, &identity, &instruction) &&
+           memcmp(&identity, &cached->code->identity, sizeof identity) == 0;
 }
 
 bool code_table_resolve(struct code_table *table, struct stack_table *stacks, const struct raw_frame *raw, struct resolved_frame *frame) {
@@ -201,11 +216,10 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
     struct code_identity identity;
     int64_t instruction;
     *frame = (struct resolved_frame){.flags = FRAME_SYNTHETIC, .generator = raw->generator};
-    if (cached->address == raw->code && cached->instruction == raw->instruction && cached->code &&
-        cached->generation == cached->code->generation && is_unchanged(cached->code, raw)) {
+    if (is_current(cached, raw)) {
         frame->location = cached->location;
-        frame->flags = cached->code->flags;
-        return !is_hidden(&cached->code->identity, raw);
+        frame->flags = cached->flags;
+        return raw->generator || raw->instruction >= cached->begin;
     }
     if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
     if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
@@ -213,7 +227,8 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
         if (raw->code != RAW_FRAME_TRUNCATED) frame->flags |= FRAME_GARBAGE;
         return true;
     }
-    if (is_hidden(&identity, raw)) return false;
+    /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
+    if (!raw->generator && raw->instruction < first_shown(&identity)) return false;
     const struct code_entry *code = find(table, stacks, &identity);
     frame->location = code ? locate(table, stacks, code, raw) : code_table_synthetic(stacks, "<unreadable>");
     frame->flags = code ? code->flags : FRAME_SYNTHETIC;

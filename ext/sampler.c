@@ -61,7 +61,7 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
     uint64_t cpu = clock_thread_cpu_ns();
     struct tick_cost cost = {
         .cpu_ns = cpu - self->cpu_ns,
-        .tasks_ns = work.tasks_ns,
+        .tasks_ns = work.tasks_ns < cpu - self->cpu_ns ? work.tasks_ns : 0, /* we lost the CPU meanwhile: not known */
         .slots = work.slots,
         .visits = work.visits,
         .idle_threads = work.idle_threads,

@@ -90,6 +90,19 @@ static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return frames;
 }
 
+/* Whether the calling thread holds the interpreter's lock, as the sampler would read it: it does. */
+static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    struct workspace space;
+    bool holds = false;
+    if (workspace_make(&space)) {
+        size_t count = threads_read(space.threads, MAX_THREADS);
+        for (size_t i = 0; i < count; i++)
+            if (space.threads[i].native_id == os_thread_id()) holds = threads_holds_gil(&space.threads[i]);
+    }
+    workspace_free(&space);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);
+}
+
 static bool append_address(PyObject *addresses, uint64_t address) {
     PyObject *item = PyLong_FromUnsignedLongLong(address);
     bool appended = item && PyList_Append(addresses, item) == 0;
@@ -169,6 +182,7 @@ static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
 
 static PyMethodDef functions[] = {
     {"read_thread", read_thread, METH_NOARGS, "The calling thread's stack as the sampler reads it: (function, file, line), root first."},
+    {"read_holds_gil", read_holds_gil, METH_NOARGS, "Whether the sampler sees that the calling thread holds the interpreter's lock."},
     {"read_tasks", read_tasks, METH_NOARGS, "Addresses of the live tasks of all loops."},
     {"read_task", read_task, METH_O, "What the sampler reads of the task at an address."},
     {"read_link", read_link, METH_O, "(trace id, span id) of the contextvars.Context at an address; None without a span."},

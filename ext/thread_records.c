@@ -5,6 +5,7 @@
 
 #include "os/os.h"
 
+#define MUCH 4 /* a share of the time: more than it rests */
 #define NAME_LIFETIME_NS 1000000000ull /* a thread may be renamed: its name is read again this often */
 #define NO_NAME_LIFETIME_NS 50000000ull /* a thread enters threading's table a little after it has begun */
 
@@ -66,10 +67,17 @@ bool thread_records_seems_to_rest(struct thread_records *records, const struct t
     return true;
 }
 
+/* A clock is asked once in a tick: it is a system call. */
+static bool ask_clock(const struct thread_records *records, struct thread_record *record) {
+    if (record->asked_tick == records->tick) return true;
+    if (!os_thread_cpu_ns(record->native_id, &record->asked_cpu_ns)) return false;
+    record->asked_tick = records->tick;
+    return true;
+}
+
 bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread) {
     struct thread_record *record = find(records, thread);
-    uint64_t cpu;
-    if (!record || !os_thread_cpu_ns(record->native_id, &cpu) || cpu != record->cpu_ns) return false;
+    if (!record || !ask_clock(records, record) || record->asked_cpu_ns != record->cpu_ns) return false;
     record->last_tick = records->tick;
     return true;
 }
@@ -88,20 +96,22 @@ struct thread_record *thread_records_find(struct thread_records *records, const 
     return record;
 }
 
-bool thread_record_read_cpu(struct thread_record *record) {
-    uint64_t cpu;
-    if (!os_thread_cpu_ns(record->native_id, &cpu) || cpu <= record->cpu_ns) return false;
-    record->pending_cpu_ns += cpu - record->cpu_ns;
-    record->cpu_ns = cpu;
-    return true;
+uint64_t thread_record_read_cpu(struct thread_records *records, struct thread_record *record) {
+    if (!ask_clock(records, record) || record->asked_cpu_ns <= record->cpu_ns) return 0;
+    uint64_t used = record->asked_cpu_ns - record->cpu_ns;
+    record->pending_cpu_ns += used;
+    record->cpu_ns = record->asked_cpu_ns;
+    return used;
 }
 
-bool thread_record_on_cpu(const struct thread_record *record) {
+bool thread_record_on_cpu(const struct thread_record *record, bool holds_gil, uint64_t used_ns, uint64_t elapsed_ns) {
     uint64_t cpu;
     /* A clock that went on while its stack was copied belongs to a running thread. One that stood still may have lost its CPU to
-       us: the kernel's word tells that from sleep. */
+       us or to others. With the interpreter's lock it has, as it goes on as soon as it can. Without, it sleeps, unless it runs code
+       of an extension: the kernel knows, but is asked only about one that has run much, since the answer takes as long as a tick. */
     if (os_thread_cpu_ns(record->native_id, &cpu) && cpu > record->cpu_ns) return true;
-    return os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;
+    if (holds_gil) return true;
+    return used_ns >= elapsed_ns / MUCH && os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;
 }
 
 uint64_t thread_record_take_periods(struct thread_record *record, uint64_t period_ns) {

@@ -20,6 +20,8 @@ struct thread_record {
     uint32_t native_id;
     uint64_t unique_id;      /* of the Python thread state: kernel ids are used again */
     uint64_t cpu_ns;         /* at the last look */
+    uint64_t asked_cpu_ns;   /* the last answer of the clock, which may be later than that look */
+    uint32_t asked_tick;     /* when that was */
     uint64_t pending_cpu_ns; /* used but not yet given to a stack seen running */
     uint64_t loop;           /* the loop that entry_depth belongs to */
     bool rested;             /* it had used no CPU when it was last looked at, and runs no loop */
@@ -57,11 +59,12 @@ bool thread_records_seems_to_rest(struct thread_records *records, const struct t
 /* The record of a thread, made when it is new; NULL when there are too many. */
 struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns);
 
-/* Adds the CPU used since the last look to what is pending. Returns whether any was used. */
-bool thread_record_read_cpu(struct thread_record *record);
+/* Adds the CPU used since the last look to what is pending. Returns how much that was. */
+uint64_t thread_record_read_cpu(struct thread_records *records, struct thread_record *record);
 
-/* Whether the thread is on a CPU, or waits for one, now: asked after its stack was copied. */
-bool thread_record_on_cpu(const struct thread_record *record);
+/* Whether the thread is on a CPU, or waits for one, now: asked after its stack was copied. used_ns is what it has used in the
+   elapsed_ns before. */
+bool thread_record_on_cpu(const struct thread_record *record, bool holds_gil, uint64_t used_ns, uint64_t elapsed_ns);
 
 /* Takes the whole periods out of the pending CPU time. */
 uint64_t thread_record_take_periods(struct thread_record *record, uint64_t period_ns);

@@ -59,6 +59,19 @@ bool threads_read_name(uint64_t ident, char *name, size_t *size) {
            read_string(string, name, size);
 }
 
+bool threads_holds_gil(const struct thread_state *thread) {
+    uint64_t gil, holder;
+    uint32_t locked;
+    if (layout.interp_gil == LAYOUT_ABSENT) {
+        if (!safe_copy_word(&gil, thread->interpreter + layout.interp_runtime)) return false;
+        gil += layout.runtime_gil;
+    } else if (!safe_copy_word(&gil, thread->interpreter + layout.interp_gil)) {
+        return false;
+    }
+    return safe_copy(&locked, gil + layout.gil_locked, sizeof locked) && locked == 1 &&
+           safe_copy_word(&holder, gil + layout.gil_holder) && holder == thread->address;
+}
+
 uint64_t threads_running_loop(const struct thread_state *thread) {
     uint64_t loop = thread->running_loop, type;
     if (layout.thread_running_loop == LAYOUT_ABSENT) {

@@ -2,6 +2,10 @@
 #ifndef OTEL_ASYNCPROF_THREADS_H
 #define OTEL_ASYNCPROF_THREADS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "unwind.h"
 
 #define MAX_THREADS 4096
@@ -12,6 +16,9 @@ size_t threads_read(struct thread_state *threads, size_t capacity);
 
 /* Python's name of the thread, from threading's own table. */
 bool threads_read_name(uint64_t ident, char *name, size_t *size);
+
+/* Whether the thread holds the interpreter's lock now: then it runs Python, or would if it had a CPU. */
+bool threads_holds_gil(const struct thread_state *thread);
 
 /* The event loop that runs in the thread now; 0 = none. */
 uint64_t threads_running_loop(const struct thread_state *thread);

@@ -104,10 +104,10 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     task_table_clear(&tick->tasks);
     if (tick->options.features & FEATURE_TASKS) tick_find_running_tasks(tick);
     tick_look_at_threads(tick);
-    uint64_t before = clock_thread_cpu_ns();
+    uint64_t before = clock_monotonic_ns();
     if (tick->options.features & FEATURE_TASKS) tick_look_at_tasks(tick);
     tick_emit_tasks(tick);
-    tick->work.tasks_ns = clock_thread_cpu_ns() - before;
+    tick->work.tasks_ns = clock_monotonic_ns() - before;
 }
 
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {

@@ -38,7 +38,7 @@ struct tick_limits {
 
 /* What it has looked at, and at what cost. */
 struct tick_work {
-    uint64_t tasks_ns; /* CPU time for suspended tasks */
+    uint64_t tasks_ns; /* time for suspended tasks: of the wall clock, which is cheaper to ask */
     uint64_t slots, visits, idle_threads;
     double window;     /* each task is looked at in one of so many ticks */
 };

@@ -74,11 +74,12 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     struct thread_sight sight = {.thread = thread, .record = thread_records_find(&tick->records, thread, tick->now_ns)};
     struct thread_record *record = sight.record;
     if (!record) return drop_count(DROP_too_many_threads);
-    bool rested = record->rested && record->interval == tick->interval, used_cpu = thread_record_read_cpu(record), blocked;
+    bool rested = record->rested && record->interval == tick->interval, blocked;
+    uint64_t used_ns = thread_record_read_cpu(&tick->records, record);
     sight.loop = threads_running_loop(thread);
-    record->rested = tick->cpu_is_exact && !used_cpu && !sight.loop;
+    record->rested = tick->cpu_is_exact && !used_ns && !sight.loop;
     record->words = thread_words(thread);
-    tick->settled &= !used_cpu;
+    tick->settled &= !used_ns;
     if (rested && record->rested) { /* the same stack as at the last look */
         sight.link = tick_read_link(tick, thread->context);
         sight.thread_name = stack_table_string(tick->stacks, record->name, record->name_size);
@@ -88,7 +89,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     size_t n_raw = 0;
     uint64_t task = 0;
     bool whole = read_thread(tick, thread, sight.loop, &n_raw, &sight.link, &task);
-    sight.on_cpu = used_cpu && thread_record_on_cpu(record);
+    sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_holds_gil(thread), used_ns, tick->elapsed_ns);
     sight.count = whole ? resolve(tick, n_raw) : 0;
     if (has_garbage(tick, sight.count)) { /* a frame of another moment got into the copy: the whole is no stack that ever was */
         drop_count(DROP_torn_stack);
@@ -133,7 +134,7 @@ bool tick_nothing_ran(struct tick *tick) {
 /* Of an ignored thread only the CPU clock is read: to know whether it ran. */
 static void note_ignored_thread(struct tick *tick, const struct thread_state *thread) {
     struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
-    if (record && thread_record_read_cpu(record)) tick->settled = false;
+    if (record && thread_record_read_cpu(&tick->records, record)) tick->settled = false;
 }
 
 /* Every thread that runs, and as many of those at rest as there is time for. */

@@ -79,6 +79,9 @@ class TaskDescription(TypedDict):
 def read_thread() -> list[tuple[str, str, int]]:
     """The calling thread's stack: (function, file, line), root first."""
 
+def read_holds_gil() -> bool:
+    """Whether the sampler sees that the calling thread holds the interpreter's lock: always True."""
+
 def read_tasks() -> list[int]:
     """Addresses of the live tasks of all loops."""
 

@@ -22,6 +22,7 @@ enum {
 /* The structure as 3.13 lays it out; each minor version has its own. */
 static const struct published in_3_13[] = {
     {72, &layout.interp_threads_head, MAX_LAYOUT_OFFSET},
+    {112, &layout.interp_gil, MAX_LAYOUT_OFFSET},
     {160, &layout.thread_prev, IN_THREAD},
     {168, &layout.thread_next, IN_THREAD},
     {176, &layout.thread_interp, IN_THREAD},

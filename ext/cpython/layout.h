@@ -27,6 +27,10 @@ struct layout {
     uint32_t thread_running_loop; /* asyncio's loop; up to 3.12 it stands in the thread's dict instead */
     uint32_t interp_threads_head;
     uint32_t interp_next_thread_id; /* of the unique id that the next thread state gets */
+    uint32_t interp_gil;        /* pointer to the lock */
+    uint32_t interp_runtime, runtime_gil; /* 3.11: pointer to the runtime, and the lock in it, instead */
+    uint32_t gil_holder;        /* the thread state that holds it, or held it last */
+    uint32_t gil_locked;        /* int: 1 while it is held */
 
     /* _PyInterpreterFrame */
     uint32_t frame_previous, frame_code, frame_instruction, frame_stacktop, frame_owner, frame_localsplus;

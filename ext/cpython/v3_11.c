@@ -2,6 +2,8 @@
 #include "layout.h"
 
 const struct layout layout_3_11 = {
+    .interp_gil = LAYOUT_ABSENT, .interp_runtime = 40, .runtime_gil = 360,
+    .gil_holder = 8, .gil_locked = 16,
     .minor = 11, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
     .thread_native_id = 160, .thread_context = 224, .thread_frame = 56, .cframe_frame = 8, .thread_unique_id = 240,
     .thread_datastack_chunk = 296, .thread_datastack_top = 304, .thread_size = 312,

@@ -2,6 +2,8 @@
 #include "layout.h"
 
 const struct layout layout_3_12 = {
+    .interp_gil = 384, .interp_runtime = LAYOUT_ABSENT, .runtime_gil = LAYOUT_ABSENT,
+    .gil_holder = 8, .gil_locked = 16,
     .minor = 12, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 112, .thread_ident = 136,
     .thread_native_id = 144, .thread_context = 208, .thread_frame = 56, .cframe_frame = 0, .thread_unique_id = 224,
     .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 248,

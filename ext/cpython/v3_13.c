@@ -2,6 +2,8 @@
 #include "layout.h"
 
 const struct layout layout_3_13 = {
+    .interp_gil = 16, .interp_runtime = LAYOUT_ABSENT, .runtime_gil = LAYOUT_ABSENT,
+    .gil_holder = 8, .gil_locked = 16,
     .minor = 13, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
     .thread_native_id = 160, .thread_context = 208, .thread_frame = 72, .cframe_frame = LAYOUT_ABSENT,
     .thread_unique_id = 224, .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 312,

@@ -22,6 +22,7 @@ static const struct {
 } in_header[] = {
 #define IN_HEADER(field, member) {#field, &layout.field, offsetof(_Py_DebugOffsets, member)}
     IN_HEADER(interp_threads_head, interpreter_state.threads_head),
+    IN_HEADER(interp_gil, interpreter_state.ceval_gil),
     IN_HEADER(thread_prev, thread_state.prev),
     IN_HEADER(thread_next, thread_state.next),
     IN_HEADER(thread_interp, thread_state.interp),

@@ -13,6 +13,7 @@
 #include "internal/pycore_context.h"
 #include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"
+#include "internal/pycore_gil.h"
 #include "internal/pycore_hamt.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
@@ -52,6 +53,17 @@ static void print_threads(void) {
     OFFSET(thread_datastack_chunk, PyThreadState, datastack_chunk);
     OFFSET(thread_datastack_top, PyThreadState, datastack_top);
     OFFSET(interp_threads_head, PyInterpreterState, threads.head);
+    OFFSET(gil_holder, struct _gil_runtime_state, last_holder);
+    OFFSET(gil_locked, struct _gil_runtime_state, locked);
+#if PY_MINOR_VERSION >= 12
+    OFFSET(interp_gil, PyInterpreterState, ceval.gil);
+    ABSENT(interp_runtime);
+    ABSENT(runtime_gil);
+#else
+    ABSENT(interp_gil);
+    OFFSET(interp_runtime, PyInterpreterState, runtime);
+    OFFSET(runtime_gil, _PyRuntimeState, ceval.gil);
+#endif
 #if PY_MINOR_VERSION >= 13
     OFFSET(thread_frame, PyThreadState, current_frame);
     ABSENT(cframe_frame);

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from reader_helpers import compared, look
+from reader_helpers import compared, look, prepare
+
+from otel_asyncprof import _native
 
 
 def by_sort_key() -> None:
@@ -278,3 +280,9 @@ def test_a_stack_read_while_python_is_traced_is_the_same(call: Callable[[], None
         compared(call)
     finally:
         sys.settrace(before)
+
+
+def test_the_thread_that_asks_holds_the_interpreters_lock() -> None:
+    """It runs Python."""
+    prepare()
+    assert _native.read_holds_gil()
