@@ -95,9 +95,8 @@ static unsigned n_spare_cells, n_spare_views;
 static void cell_dealloc(PyObject *object) {
     struct cell_object *cell = (struct cell_object *)(void *)object;
     __atomic_store_n(&cell->fields.magic, 0, __ATOMIC_RELAXED);
-    Py_CLEAR(cell->name);
+    Py_XDECREF(cell->name);
     release(cell->root);
-    cell->root = NULL;
     if (n_spare_cells < MAX_SPARE) spare_cells[n_spare_cells++] = object;
     else cell_free(object);
     Py_DECREF((PyObject *)cell_type);
@@ -105,7 +104,10 @@ static void cell_dealloc(PyObject *object) {
 
 static struct cell_object *alloc_cell(void) {
     if (n_spare_cells == 0) return (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
-    return (struct cell_object *)(void *)PyObject_Init(spare_cells[--n_spare_cells], cell_type);
+    PyObject *object = spare_cells[--n_spare_cells];
+    const size_t head = offsetof(struct cell_object, fields);
+    memset((char *)object + head, 0, sizeof(struct cell_object) - head);
+    return (struct cell_object *)(void *)PyObject_Init(object, cell_type);
 }
 
 /* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */

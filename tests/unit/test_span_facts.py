@@ -274,3 +274,29 @@ def test_a_long_chain_of_contexts_is_freed(runtimes: Runtimes) -> None:
     reference = weakref.ref(context)
     del context
     assert reference() is None
+
+
+def test_cell_used_again_leaves_the_list_of_open_spans_whole(runtimes: Runtimes) -> None:
+    """Which shows when the table grows: then all open spans are found anew from the list."""
+
+    class Recording(Plain):
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self._context = SpanContext(1, (1 << 52) + number, False, TraceFlags(1))
+
+    def open_cells(*numbers: int) -> None:
+        for number in numbers:
+            runtimes.ours.view(Context({_SPAN_KEY: Recording(number)}))
+
+    def end(*numbers: int) -> list[bool]:
+        return [_native.span_ended((1 << 52) + number) for number in numbers]
+
+    first, last = 10, 5_000  # more than the table begins with, whatever ran before
+    before = runtimes.ours.open_spans
+    open_cells(1, 2, 3)
+    assert end(1, 3, 2) == [True] * 3
+    open_cells(4, 5, 6)
+    assert end(6, 4) == [True] * 2
+    open_cells(*range(first, last))
+    assert all(end(5, *range(first, last)))
+    assert runtimes.ours.open_spans == before
