@@ -1,9 +1,13 @@
 # make demo    what this project is for, in one run
 # make test    all tests, on the newest supported Python of this machine, or on PYTHON=/path/to/python
+# make bench   otel_asyncprof beside other profilers, on Python 3.12 or on PYTHON; ARGS=--quick for a first look
 # make lint    style and types of the Python code, warnings of the C code
 # make clean   removes what these have made
 # Needed: Python (with its headers), a C compiler and make. Everything made goes to .build/.
 
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+PYTHON ?= $(shell .ci/find_pythons 3.12)
+endif
 ifndef PYTHON
 PYTHON := $(shell .ci/find_pythons | sed -n '1s/^[^ ]* //p')
 endif
@@ -13,18 +17,22 @@ endif
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 DEMO := .build/demo-$(VERSION)
 TEST := .build/test-$(VERSION)
+PEERS := .build/peers-$(VERSION)
 SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find ext otel_asyncprof -name '*.[ch]' -o -name '*.py' -o -name '*.pyi')
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -DPy_LIMITED_API=0x030b0000 -Iext \
 	-I$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
 JUNIT ?= .build/junit-$(VERSION).xml
 
-.PHONY: demo test lint clean
+.PHONY: demo test bench lint clean
 
 demo: $(DEMO)/installed
 	@$(DEMO)/bin/otel-asyncprof demo --once
 
 test: $(TEST)/installed
 	@$(TEST)/bin/pytest -q -n auto --dist loadfile --junitxml=$(JUNIT) $(ARGS)
+
+bench: $(PEERS)/ours/installed
+	@PYTHONSAFEPATH=1 PYTHONPATH=benchmarks $(PEERS)/ours/bin/python -m peers --cache $(PEERS) $(ARGS)
 
 lint: $(TEST)/installed
 	@$(TEST)/bin/pip install -q --disable-pip-version-check -e '.[lint]'
@@ -41,6 +49,14 @@ $(DEMO)/installed: $(SOURCES)
 	@$(PYTHON) -m venv $(DEMO)
 	@rm -rf build
 	@$(DEMO)/bin/pip install -q --disable-pip-version-check '.[demo]'
+	@touch $@
+
+# zstandard reads what a peer writes.
+$(PEERS)/ours/installed: $(SOURCES)
+	@echo "Installing into $(PEERS) …" >&2
+	@$(PYTHON) -m venv $(PEERS)/ours
+	@rm -rf build
+	@$(PEERS)/ours/bin/pip install -q --disable-pip-version-check . zstandard
 	@touch $@
 
 # Editable, so that a change of Python code needs no new installation.

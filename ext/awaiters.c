@@ -153,7 +153,10 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
 }
 
 size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
-    struct search search = {.found = awaiters, .memo = memo};
+    struct search search;
+    search.found = awaiters, search.memo = memo;
+    search.n_found = search.n_futures = search.hops = 0; /* the futures are written before they are read */
+    search.by_loop = false;
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
         uint64_t callback0, callbacks, future = search.futures[i].address;

@@ -4,10 +4,10 @@
 
 #define MAX_CREDIT_SECONDS 1.0 /* of the share may be saved up: what makes up for one costly tick, but no burst */
 #define SMOOTHING (1.0 / 16)
-#define FIRST_SLOTS 128        /* before anything was measured: a cautious start */
-#define FIRST_SLOT_NS 1000.0
-#define STEP 0.125             /* of the way to where the budget would be used up */
-#define LEAST_FOR_TASKS 0.1    /* of the share of a tick, however much the rest costs */
+#define STEP (1.0 / 32)        /* of the way to where the budget would be used up */
+#define FIRST_SLOT_NS 1000.0   /* assumed before anything was measured: a cautious start */
+#define LEAST_SLOTS 32         /* looked at in a tick, whatever the rest costs */
+#define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
 #define FEWER_IDLE_THREADS 0.95
 #define MORE_IDLE_THREADS 1.02
 
@@ -16,10 +16,11 @@ void budget_init(struct budget *budget, double share, double period_ns) {
         .share = share,
         .period_ns = period_ns,
         .credit_ns = MAX_CREDIT_SECONDS * 1e9 * share,
-        .slots = FIRST_SLOTS,
+        .slots = share * period_ns / FIRST_SLOT_NS,
         .slot_ns = FIRST_SLOT_NS,
         .idle_threads = 1e6,
     };
+    if (budget->slots < LEAST_SLOTS) budget->slots = LEAST_SLOTS;
 }
 
 /* For one tick: its share, and a part of what is saved up or owed, so that this is used or paid within about a second. */
@@ -31,32 +32,33 @@ uint64_t budget_slots(const struct budget *budget) { return (uint64_t)budget->sl
 
 uint64_t budget_idle_threads(const struct budget *budget) { return (uint64_t)budget->idle_threads; }
 
+static void smooth(double *value, double now) { *value += *value ? SMOOTHING * (now - *value) : now; }
+
 /* A part of the cost for tasks does not grow with their number, so that no division gives the right one: it is felt for. */
-static void adjust_slots(struct budget *budget, const struct tick_cost *cost) {
-    double left = allowance(budget) - budget->tick_ns;
-    if (left > 0 && (double)cost->slots < budget->slots) return; /* there were no more */
-    budget->slots += STEP * left / budget->slot_ns;
-    double least = LEAST_FOR_TASKS * budget->share * budget->period_ns / budget->slot_ns;
-    if (budget->slots < least) budget->slots = least;
-    if (budget->slots < 1) budget->slots = 1;
+static void adjust_slots(struct budget *budget, uint64_t all_slots) {
+    double most = all_slots > LEAST_SLOTS ? 2.0 * (double)all_slots : 2.0 * LEAST_SLOTS;
+    double step = STEP * (allowance(budget) - budget->tick_ns) / budget->slot_ns;
+    budget->slots += step < budget->slots ? step : budget->slots; /* at most twice as many at once */
+    if (budget->slots > most) budget->slots = most;
+    if (budget->slots < LEAST_SLOTS) budget->slots = LEAST_SLOTS;
 }
 
-static void smooth(double *value, double now) { *value += *value ? SMOOTHING * (now - *value) : now; }
+static void adjust_idle_threads(struct budget *budget, uint64_t all_threads) {
+    bool too_dear = budget->fixed_ns > ALMOST * allowance(budget);
+    if (budget->idle_threads > (double)all_threads) budget->idle_threads = (double)all_threads;
+    budget->idle_threads *= too_dear ? FEWER_IDLE_THREADS : MORE_IDLE_THREADS;
+    if (!too_dear) budget->idle_threads += 0.1;
+    if (budget->idle_threads < 1) budget->idle_threads = 1;
+}
 
 uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     double most = MAX_CREDIT_SECONDS * 1e9 * budget->share;
     smooth(&budget->tick_ns, (double)cost->cpu_ns);
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
-    if (cost->slots) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
-    if (cost->visits) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
-    if (budget->slot_ns < 1) budget->slot_ns = 1;
-    if (cost->slots) adjust_slots(budget, cost);
-    if (cost->idle_threads) {
-        if (budget->idle_threads > (double)cost->idle_threads) budget->idle_threads = (double)cost->idle_threads;
-        bool too_dear = budget->fixed_ns > (1 - LEAST_FOR_TASKS) * allowance(budget);
-        budget->idle_threads = budget->idle_threads * (too_dear ? FEWER_IDLE_THREADS : MORE_IDLE_THREADS) + (too_dear ? 0 : 0.1);
-        if (budget->idle_threads < 1) budget->idle_threads = 1;
-    }
+    if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
+    if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
+    adjust_slots(budget, cost->all_slots);
+    if (cost->idle_threads) adjust_idle_threads(budget, cost->idle_threads);
     budget->credit_ns += (double)cost->wall_ns * budget->share;
     if (budget->credit_ns > most) budget->credit_ns = most;
     budget->credit_ns -= (double)cost->cpu_ns;

@@ -23,13 +23,14 @@ struct tick_cost {
     uint64_t cpu_ns;   /* of all, waking up included */
     uint64_t tasks_ns; /* of it for suspended tasks */
     uint64_t slots, visits;
+    uint64_t all_slots; /* of the task set */
     uint64_t idle_threads; /* there were, looked at or not */
     uint64_t wall_ns;  /* since the tick before */
 };
 
 void budget_init(struct budget *budget, double share, double period_ns);
 
-/* How many slots of the task set the next tick may look at; at least one. */
+/* How many slots of the task set the next tick may look at, on average. */
 uint64_t budget_slots(const struct budget *budget);
 
 /* How many idle threads; at least one. */

@@ -206,7 +206,7 @@ static bool is_current(const struct cached_location *cached, const struct raw_fr
     uint32_t version;
     if (cached->address != raw->code || cached->instruction != raw->instruction || !cached->code) return false;
     if (cached->version)
-        return safe_copy(&version, raw->code + layout.code_version, sizeof version) && version == cached->version;
+        return safe_copy_half(&version, raw->code + layout.code_version) && version == cached->version;
     return cached->generation == cached->code->generation && read_identity(raw, &identity, &instruction) &&
            memcmp(&identity, &cached->code->identity, sizeof identity) == 0;
 }

@@ -1,7 +1,5 @@
 #include "coroutine.h"
 
-#include <string.h>
-
 #include "cpython/layout.h"
 #include "drop.h"
 #include "read_object.h"
@@ -9,10 +7,9 @@
 
 #define MAX_WRAPPERS 4       /* awaitables around one generator-like object */
 #define MAX_STACK_SLOTS (1u << 20)
-#define GENERATOR_HEAD 168   /* covers the embedded frame up to localsplus in every layout */
 #define AWAIT_ARGUMENT 2
 
-/* A generator-like object as copied. */
+/* A generator-like object as read. */
 struct generator {
     uint64_t type, address;
     int8_t state;
@@ -29,17 +26,24 @@ static bool is_wrapper_type(uint64_t type) {
            type == anchors.type_anext;
 }
 
+/* The state is a byte, read with its neighbours. */
+static bool read_state(uint64_t generator, int8_t *state) {
+    uint32_t half, place = layout.generator_state % sizeof half;
+    if (!safe_copy_half(&half, generator + layout.generator_state - place)) return false;
+    *state = (int8_t)(half >> 8 * place);
+    return true;
+}
+
 static bool read_generator(uint64_t address, struct generator *generator) {
-    uint8_t bytes[GENERATOR_HEAD];
-    uint32_t frame = layout.generator_frame;
-    if (!safe_copy(bytes, address, frame + layout.frame_localsplus)) return false;
-    memcpy(&generator->type, bytes + OBJECT_TYPE, 8);
-    memcpy(&generator->state, bytes + layout.generator_state, 1);
-    memcpy(&generator->frame.code, bytes + frame + layout.frame_code, 8);
-    memcpy(&generator->frame.instruction, bytes + frame + layout.frame_instruction, 8);
-    memcpy(&generator->stack_top, bytes + frame + layout.frame_stacktop, 4);
-    generator->frame.generator = address;
-    generator->address = address;
+    uint64_t frame = address + layout.generator_frame;
+    uint32_t stack_top;
+    generator->frame.generator = generator->address = address;
+    if (!safe_copy_word(&generator->type, address + OBJECT_TYPE) || !read_state(address, &generator->state) ||
+        !safe_copy_word(&generator->frame.code, frame + layout.frame_code) ||
+        !safe_copy_word(&generator->frame.instruction, frame + layout.frame_instruction) ||
+        !safe_copy_half(&stack_top, frame + layout.frame_stacktop))
+        return false;
+    generator->stack_top = (int32_t)stack_top;
     return true;
 }
 
@@ -135,7 +139,7 @@ bool coroutine_unchanged(const struct await_chain *chain) {
         int8_t state;
         if (!frame->generator) continue;
         if (!safe_copy_word(&instruction, frame->generator + layout.generator_frame + layout.frame_instruction)) return false;
-        if (!safe_copy(&state, frame->generator + layout.generator_state, 1)) return false;
+        if (!read_state(frame->generator, &state)) return false;
         if (instruction != frame->instruction || state == layout.state_executing) return false;
     }
     return true;

@@ -27,7 +27,7 @@ static bool reject(void) {
 
 bool read_type(uint64_t object, uint64_t *type) { return copy(type, object + OBJECT_TYPE, sizeof *type); }
 
-bool read_is_subtype(uint64_t type, uint64_t base) {
+bool read_derives(uint64_t type, uint64_t base) {
     for (unsigned depth = 0; depth < MAX_BASES && type; depth++) {
         if (type == base) return true;
         if (!safe_copy_word(&type, type + layout.type_base)) return false;

@@ -41,6 +41,7 @@ size_t read_tuple(uint64_t tuple, uint64_t *items, size_t capacity);
 size_t read_deque(uint64_t deque, uint64_t *items, size_t capacity);
 
 /* Whether type is base or derives from it, following tp_base. */
-bool read_is_subtype(uint64_t type, uint64_t base);
+bool read_derives(uint64_t type, uint64_t base);
+static inline bool read_is_subtype(uint64_t type, uint64_t base) { return type == base || read_derives(type, base); }
 
 #endif

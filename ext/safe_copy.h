@@ -6,13 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "safe_copy_guarded.h"
+
 /* Copies size bytes from address. False when any byte is unreadable: the destination then holds garbage.
    Size 0 is true. Addresses below 4096 and ranges that wrap are refused without a read.
    Any number of threads may call it, if they do not block SIGSEGV and SIGBUS: a blocked fault kills.
    Addresses of the interpreter are uint64_t everywhere, so that no code can follow one. */
 bool safe_copy(void *destination, uint64_t address, size_t size);
 
-static inline bool safe_copy_word(uint64_t *word, uint64_t address) { return safe_copy(word, address, sizeof *word); }
+/* The same for one word and for half of one, inline: most of what is read. */
+static inline bool safe_copy_word(uint64_t *word, uint64_t address);
+static inline bool safe_copy_half(uint32_t *half, uint64_t address);
 
 #define CACHE_LINE 64
 
@@ -34,5 +38,26 @@ uint64_t safe_copy_faults(void);
 /* For the fault handler: when the faulting instruction lies in the guarded copy, moves the context to its exit and
    returns true (or, on processors without a copy in assembly, jumps out of the handler). */
 bool safe_copy_resolve_fault(void *ucontext);
+
+/* For the inline functions only. */
+#define SAFE_COPY_FIRST_ADDRESS 4096u /* the NULL page */
+extern bool safe_copy_loads __attribute__((visibility("hidden"))); /* whether guarded loads may be used: they need the handlers too */
+bool safe_copy_failed(void);
+
+static inline bool safe_copy_word(uint64_t *word, uint64_t address) {
+#ifdef SAFE_COPY_LOADS
+    if (__builtin_expect(address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED), 1))
+        return __builtin_expect(guarded_load_word(word, address), 1) ? true : safe_copy_failed();
+#endif
+    return safe_copy(word, address, sizeof *word);
+}
+
+static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
+#ifdef SAFE_COPY_LOADS
+    if (__builtin_expect(address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED), 1))
+        return __builtin_expect(guarded_load_half(half, address), 1) ? true : safe_copy_failed();
+#endif
+    return safe_copy(half, address, sizeof *half);
+}
 
 #endif

@@ -77,9 +77,10 @@ extern const char safe_copy_guarded_exit[] __attribute__((visibility("hidden")))
 bool safe_copy_resolve_fault(void *ucontext) {
     mcontext_t *machine = &((ucontext_t *)ucontext)->uc_mcontext;
     uintptr_t begin = (uintptr_t)safe_copy_guarded;
-    if (machine->pc - begin >= (uintptr_t)safe_copy_guarded_end - begin) return false;
-    machine->pc = (uintptr_t)safe_copy_guarded_exit;
-    return true;
+    bool in_copy = machine->pc - begin < (uintptr_t)safe_copy_guarded_end - begin;
+    uintptr_t resume = in_copy ? (uintptr_t)safe_copy_guarded_exit : guarded_load_resume(machine->pc);
+    if (resume) machine->pc = resume;
+    return resume;
 }
 
 #else

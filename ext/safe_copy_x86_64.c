@@ -95,9 +95,10 @@ extern const char safe_copy_guarded_exit[] __attribute__((visibility("hidden")))
 bool safe_copy_resolve_fault(void *ucontext) {
     greg_t *counter = &((ucontext_t *)ucontext)->uc_mcontext.gregs[REG_RIP];
     uintptr_t begin = (uintptr_t)safe_copy_guarded;
-    if ((uintptr_t)*counter - begin >= (uintptr_t)safe_copy_guarded_end - begin) return false;
-    *counter = (greg_t)(uintptr_t)safe_copy_guarded_exit;
-    return true;
+    bool in_copy = (uintptr_t)*counter - begin < (uintptr_t)safe_copy_guarded_end - begin;
+    uintptr_t resume = in_copy ? (uintptr_t)safe_copy_guarded_exit : guarded_load_resume((uintptr_t)*counter);
+    if (resume) *counter = (greg_t)resume;
+    return resume;
 }
 
 #else

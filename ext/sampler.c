@@ -64,6 +64,7 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
         .tasks_ns = work.tasks_ns < cpu - self->cpu_ns ? work.tasks_ns : 0, /* we lost the CPU meanwhile: not known */
         .slots = work.slots,
         .visits = work.visits,
+        .all_slots = work.all_slots,
         .idle_threads = work.idle_threads,
         .wall_ns = elapsed_ns,
     };

@@ -52,7 +52,7 @@ static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *
             continue;
         }
         if (type != bitmap_node_type) return find_in_collision(node, key, value);
-        if (!safe_copy(&bitmap, node + layout.hamt_bitmap, sizeof bitmap)) return drop_count(DROP_unreadable_memory), false;
+        if (!safe_copy_half(&bitmap, node + layout.hamt_bitmap)) return drop_count(DROP_unreadable_memory), false;
         if (!(bitmap >> bit & 1)) return false;
         uint64_t index = (uint64_t)__builtin_popcount(bitmap & ((1u << bit) - 1));
         if (!safe_copy(pair, node + layout.hamt_bitmap_items + 16 * index, sizeof pair))

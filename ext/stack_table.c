@@ -29,12 +29,28 @@ _Static_assert(offsetof(struct stack_node, depth) == 2 * sizeof(uint32_t), "padd
 _Static_assert(sizeof(struct sample_key) == 6 * sizeof(uint32_t) + sizeof(uint64_t), "padding");
 _Static_assert(offsetof(struct sample, key) == 0, "the key comes first");
 
+/* What was pushed lately: most pushes repeat one of the last look. A direct-mapped cache; location 0 = empty. */
+#define RECENT_BITS 11
+#define RECENT_PUSHES (1u << RECENT_BITS)
+struct recent_push {
+    uint32_t parent, location, id;
+};
+
+/* The same of links; id 0 = empty. */
+#define RECENT_LINKS 512u
+struct recent_link {
+    struct link link;
+    uint32_t id;
+};
+
 struct stack_table {
     struct memory_account account;
     struct string_table strings;
     struct intern_table functions, locations, links, nodes, samples;
     struct sample_event *events;
     uint32_t n_events, n_wall_events, events_capacity;
+    struct recent_push recent[RECENT_PUSHES];
+    struct recent_link recent_links[RECENT_LINKS];
 };
 
 /* The zero values and the overflow stack. False when memory is short. */
@@ -87,6 +103,8 @@ void stack_table_reset(struct stack_table *table) {
     intern_table_reset(&table->nodes);
     intern_table_reset(&table->samples);
     table->n_events = table->n_wall_events = 0;
+    memset(table->recent, 0, sizeof table->recent);
+    memset(table->recent_links, 0, sizeof table->recent_links);
     add_first_entries(table); /* cannot fail: there was room for them before */
 }
 
@@ -110,10 +128,17 @@ uint32_t stack_table_location(struct stack_table *table, struct location locatio
 }
 
 uint32_t stack_table_link(struct stack_table *table, const struct link *link) {
-    return id_or_drop(intern_table_add(&table->links, link, sizeof *link));
+    /* Ids of spans are random. */
+    struct recent_link *recent = &table->recent_links[(link->span_id[7] | link->span_id[6] << 8u) % RECENT_LINKS];
+    if (recent->id && memcmp(&recent->link, link, sizeof *link) == 0) return recent->id;
+    uint32_t id = id_or_drop(intern_table_add(&table->links, link, sizeof *link));
+    *recent = (struct recent_link){*link, id};
+    return id;
 }
 
 uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t location) {
+    struct recent_push *recent = &table->recent[(parent * 0x9e3779b1u ^ location * 0x85ebca77u) >> (32 - RECENT_BITS)];
+    if (recent->parent == parent && recent->location == location && location) return recent->id;
     if (parent == OVERFLOW_NODE || parent >= table->nodes.size) return OVERFLOW_NODE;
     if (!location || location >= table->locations.size) return OVERFLOW_NODE;
     struct stack_node key = {.parent = parent, .location = location};
@@ -125,6 +150,7 @@ uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t l
     }
     struct stack_node *nodes = table->nodes.entries;
     if (table->nodes.size > before) nodes[id].depth = nodes[parent].depth + 1;
+    *recent = (struct recent_push){parent, location, id};
     return id;
 }
 
@@ -178,6 +204,10 @@ void stack_table_add(struct stack_table *table, const struct sample_key *key, co
     struct sample_event event = {.sample = id, .time_unix_ns = seen->time_unix_ns, .wall_ns = seen->wall_ns};
     if (table->n_wall_events < MAX_WALL_EVENTS && add_event(table, event)) table->n_wall_events++;
     else drop_count(DROP_event_table_full);
+}
+
+uint32_t stack_table_depth(const struct stack_table *table, uint32_t stack) {
+    return ((const struct stack_node *)table->nodes.entries)[stack].depth;
 }
 
 struct stack_table_view stack_table_view(const struct stack_table *table) {

@@ -73,6 +73,9 @@ uint32_t stack_table_link(struct stack_table *table, const struct link *link);
    exists once the table has been made. */
 uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t location);
 
+/* Frames from the root. */
+uint32_t stack_table_depth(const struct stack_table *table, uint32_t stack);
+
 /* Adds one observation: wall_ns of weight and, when cpu_periods > 0, that many CPU periods that ended at time_unix_ns (their
    timestamps lie period_ns apart, none before not_before_unix_ns). with_event also records the wall observation as an event. */
 struct observation {

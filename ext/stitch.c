@@ -62,16 +62,24 @@ static void climb(struct way *way, uint32_t position, double share, size_t budge
 }
 
 size_t stitch(struct stitch_task *tasks, uint32_t leaf, struct stack_table *stacks, struct stitched out[MAX_PATHS]) {
-    struct way way = {.tasks = tasks, .stacks = stacks, .out = out};
+    const struct stitch_task *task = &tasks[leaf], *parent = task->n_parents == 1 ? &tasks[task->parents[0]] : NULL;
+    if (!task->unusable && (!task->n_parents || (parent && parent->has_prefix && !parent->unusable && task->parents[0] != leaf))) {
+        uint32_t base = parent ? parent->prefix : task->entry; /* most tasks */
+        out[0] = (struct stitched){push_frames(stacks, base, task, task->n_locations), 1.0};
+        return 1;
+    }
+    struct way way;
+    way.tasks = tasks, way.stacks = stacks, way.out = out;
+    way.length = way.n_out = 0; /* the path is written before it is read */
     climb(&way, leaf, 1.0, MAX_PATHS, true);
     return way.n_out;
 }
 
 uint32_t stitch_limit(struct stack_table *stacks, uint32_t stack, uint32_t max_frames, uint32_t omitted) {
-    struct stack_table_view view = stack_table_view(stacks);
-    uint32_t depth = view.nodes[stack].depth, locations[MAX_KEPT_FRAMES];
+    uint32_t depth = stack_table_depth(stacks, stack), locations[MAX_KEPT_FRAMES];
     if (max_frames > MAX_KEPT_FRAMES) max_frames = MAX_KEPT_FRAMES;
     if (depth <= max_frames) return stack;
+    struct stack_table_view view = stack_table_view(stacks);
     uint32_t near_root = (max_frames - 1) / 2, near_leaf = max_frames - 1 - near_root;
     for (; depth > 0; depth--, stack = view.nodes[stack].parent) {
         if (depth <= near_root) locations[depth - 1] = view.nodes[stack].location;

@@ -18,7 +18,6 @@ void task_table_init(struct task_table *table) { memset(table, 0, sizeof *table)
 void task_table_destroy(struct task_table *table) {
     free(table->tasks);
     free(table->by_address);
-    free(table->by_coroutine);
     task_table_init(table);
 }
 
@@ -28,40 +27,30 @@ static uint32_t first_slot(const struct task_table *table, uint64_t address) {
     return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (table->slots - 1);
 }
 
-static void index_task(const struct task_table *table, uint32_t *index, uint64_t key, uint32_t position) {
-    uint32_t slot = first_slot(table, key);
-    while (index[slot]) slot = (slot + 1) & (table->slots - 1); /* ends: at most half of the slots are used */
-    index[slot] = position + 1;
+static void index_task(const struct task_table *table, uint32_t position) {
+    uint32_t slot = first_slot(table, table->tasks[position].address);
+    while (table->by_address[slot]) slot = (slot + 1) & (table->slots - 1); /* ends: at most half of the slots are used */
+    table->by_address[slot] = position + 1;
 }
 
 void task_table_clear(struct task_table *table) {
-    size_t bytes = table->slots * sizeof *table->by_address;
-    if (table->count) {
-        memset(table->by_address, 0, bytes);
-        memset(table->by_coroutine, 0, bytes);
-    }
+    if (table->count) memset(table->by_address, 0, table->slots * sizeof *table->by_address);
     table->count = 0;
     table->foreign = 0;
 }
 
-/* Twice the room, and indexes twice as large as that. */
+/* Twice the room, and an index twice as large as that. */
 static bool grow(struct task_table *table) {
     uint32_t capacity = table->capacity ? 2 * table->capacity : FIRST_CAPACITY;
     struct task *tasks = realloc(table->tasks, capacity * sizeof *tasks);
     if (tasks) table->tasks = tasks;
     uint32_t *by_address = realloc(table->by_address, 2 * capacity * sizeof *by_address);
     if (by_address) table->by_address = by_address;
-    uint32_t *by_coroutine = realloc(table->by_coroutine, 2 * capacity * sizeof *by_coroutine);
-    if (by_coroutine) table->by_coroutine = by_coroutine;
-    if (!tasks || !by_address || !by_coroutine) return false;
+    if (!tasks || !by_address) return false;
     table->capacity = capacity;
     table->slots = 2 * capacity;
     memset(by_address, 0, table->slots * sizeof *by_address);
-    memset(by_coroutine, 0, table->slots * sizeof *by_coroutine);
-    for (uint32_t i = 0; i < table->count; i++) {
-        index_task(table, by_address, tasks[i].address, i);
-        index_task(table, by_coroutine, tasks[i].coroutine, i);
-    }
+    for (uint32_t i = 0; i < table->count; i++) index_task(table, i);
     return true;
 }
 
@@ -113,8 +102,7 @@ uint32_t tasks_meet(struct task_table *table, uint64_t address) {
     struct task *task = &table->tasks[table->count];
     decode(bytes, address, task);
     if (task->state != layout.future_pending || !task->coroutine) return NO_TASK; /* it has ended */
-    index_task(table, table->by_address, task->address, table->count);
-    index_task(table, table->by_coroutine, task->coroutine, table->count);
+    index_task(table, table->count);
     return table->count++;
 }
 
@@ -127,10 +115,8 @@ uint32_t tasks_find(const struct task_table *table, uint64_t address) {
 }
 
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine) {
-    if (!table->count) return NO_TASK;
-    uint32_t slot = first_slot(table, coroutine);
-    for (; table->by_coroutine[slot]; slot = (slot + 1) & (table->slots - 1))
-        if (table->tasks[table->by_coroutine[slot] - 1].coroutine == coroutine) return table->by_coroutine[slot] - 1;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->tasks[i].coroutine == coroutine) return i;
     return NO_TASK;
 }
 

@@ -22,7 +22,7 @@ struct task {
 struct task_table {
     struct task *tasks;
     uint32_t count, capacity;
-    uint32_t *by_address, *by_coroutine; /* hash indexes: position + 1; 0 = empty */
+    uint32_t *by_address; /* hash index: position + 1; 0 = empty */
     uint32_t slots;
     uint64_t known_types[64]; /* type addresses that are Task or derive from it; a direct-mapped cache */
     uint64_t foreign; /* tasks met since the last clearing that are no C tasks */
@@ -41,6 +41,7 @@ void tasks_forget_types(struct task_table *table);
 uint32_t tasks_meet(struct task_table *table, uint64_t address);
 
 uint32_t tasks_find(const struct task_table *table, uint64_t address);
+/* Looks through all: for the few that are met before the window is. */
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine);
 
 bool task_read(uint64_t address, struct task *task);

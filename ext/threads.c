@@ -68,7 +68,7 @@ bool threads_holds_gil(const struct thread_state *thread) {
     } else if (!safe_copy_word(&gil, thread->interpreter + layout.interp_gil)) {
         return false;
     }
-    return safe_copy(&locked, gil + layout.gil_locked, sizeof locked) && locked == 1 &&
+    return safe_copy_half(&locked, gil + layout.gil_locked) && locked == 1 &&
            safe_copy_word(&holder, gil + layout.gil_holder) && holder == thread->address;
 }
 

@@ -9,6 +9,7 @@
 #include "otlp_encode.h"
 
 #define MAX_POOL (1u << 26)
+#define FIRST_CAPACITY 256 /* tasks */
 
 struct tick *tick_new(const struct tick_options *options, const char *asyncio_directory) {
     struct tick *tick = calloc(1, sizeof *tick);
@@ -47,9 +48,10 @@ uint32_t *tick_pool_reserve(struct tick *tick, uint32_t count) {
     return tick->pool + tick->pool_size;
 }
 
-static bool reserve_seen(struct tick *tick, uint32_t count) {
-    if (count <= tick->seen_capacity) return true;
-    uint32_t capacity = tick->tasks.capacity;
+/* Room for the next task, made before it enters the table. */
+static bool reserve_seen(struct tick *tick) {
+    if (tick->tasks.count < tick->seen_capacity) return true;
+    uint32_t capacity = tick->seen_capacity ? 2 * tick->seen_capacity : FIRST_CAPACITY;
     struct seen_task *seen = realloc(tick->seen, capacity * sizeof *seen);
     if (seen) tick->seen = seen;
     struct stitch_task *stitch = realloc(tick->stitch, capacity * sizeof *stitch);
@@ -59,14 +61,13 @@ static bool reserve_seen(struct tick *tick, uint32_t count) {
 }
 
 uint32_t tick_meet(struct tick *tick, uint64_t address) {
+    if (!reserve_seen(tick)) return drop_count(DROP_too_many_tasks), NO_TASK;
     uint32_t before = tick->tasks.count, position = tasks_meet(&tick->tasks, address);
     if (tick->tasks.count == before) return position;
-    if (!reserve_seen(tick, tick->tasks.count)) {
-        tick->tasks.count = before; /* its index entries lead nowhere until the next clearing: no count reaches them */
-        return drop_count(DROP_too_many_tasks), NO_TASK;
-    }
     tick->seen[position] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP};
-    tick->stitch[position] = (struct stitch_task){.unusable = true};
+    tick->stitch[position].unusable = true;
+    tick->stitch[position].on_path = tick->stitch[position].has_prefix = false;
+    tick->stitch[position].n_parents = tick->stitch[position].n_locations = tick->stitch[position].n_as_awaiter = 0;
     return position;
 }
 

@@ -32,15 +32,16 @@ struct tick_options {
 
 /* How much this tick may look at, besides the threads and tasks that run. */
 struct tick_limits {
-    uint64_t slots;        /* of the task set */
+    uint64_t slots;        /* of the task set, on average */
     uint64_t idle_threads;
 };
 
 /* What it has looked at, and at what cost. */
 struct tick_work {
     uint64_t tasks_ns; /* time for suspended tasks: of the wall clock, which is cheaper to ask */
-    uint64_t slots, visits, idle_threads;
+    uint64_t slots, visits, idle_threads, all_slots;
     double window;     /* each task is looked at in one of so many ticks */
+    double task_share; /* of the elapsed time: what a sample of a suspended task stands for */
 };
 
 enum task_sight {
@@ -93,6 +94,8 @@ struct tick {
     struct code_table *codes;
     struct thread_records records;
     struct window task_window, thread_window;
+    uint32_t ticks_without_tasks; /* since the last look at suspended tasks */
+    uint64_t since_tasks_ns;
     uint32_t ignored_threads[MAX_IGNORED_THREADS]; /* kernel ids; 0 = free place */
 
     /* of this tick */

@@ -83,7 +83,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
     }
     for (size_t i = 0; i < n_ways; i++) {
         emission.stack = ways[i].stack;
-        emission.share = ways[i].share * (seen->sight == SIGHT_RUNNING ? 1 : tick->work.window);
+        emission.share = ways[i].share * (seen->sight == SIGHT_RUNNING ? 1 : tick->work.task_share);
         /* CPU time comes in whole periods: with several ways up they take turns. */
         emission.cpu_periods = i == tick->ticks % n_ways ? periods : 0;
         tick_emit(tick, &emission);

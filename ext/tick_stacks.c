@@ -4,6 +4,8 @@
 #include "drop.h"
 #include "task_set.h"
 
+#define MAX_MAKER_SLOTS 8192 /* of the task set; some hundred microseconds */
+
 /* Frames [from, to) become the own frames of a task. is_leaf: nothing stands above them on the stack. What a loop library or
    opentelemetry.instrumentation puts in between is left out, and below another task the loop machinery too. */
 static bool keep_frames(struct tick *tick, uint32_t position, uint32_t from, uint32_t to, bool is_leaf) {
@@ -53,33 +55,45 @@ static uint32_t task_at(const struct tick *tick, uint32_t frame) {
     return tick->frames[frame].generator ? tasks_find_by_coroutine(&tick->tasks, tick->frames[frame].generator) : NO_TASK;
 }
 
-/* A task in an eager first step runs inside the step of the task that made it. That one is asyncio's current task no more, and when it
-   is new no tick has met it: so all tasks are asked whose coroutine the outermost one on the stack is. */
-static uint32_t find_maker(struct tick *tick, uint32_t eager_start) {
-    uint32_t outermost = 0;
-    while (outermost < eager_start && !tick->frames[outermost].generator) outermost++;
-    if (outermost == eager_start) return eager_start;
-    struct task_set set = task_set_scheduled();
-    for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
-        uint64_t addresses[TASK_SET_SLOTS_PER_READ];
-        struct task task;
-        uint64_t left = set.slots - slot;
-        size_t count = task_set_read(&set, slot, left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ, addresses);
-        for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
-        for (size_t i = 0; i < count; i++)
-            if (task_read(addresses[i], &task) && task.coroutine == tick->frames[outermost].generator)
-                return tick_meet(tick, addresses[i]) == NO_TASK ? eager_start : outermost;
-    }
-    return eager_start;
+static bool is_made_by(uint64_t address, uint64_t coroutine) {
+    struct task task;
+    return task_read(address, &task) && task.coroutine == coroutine;
 }
 
-/* The tasks whose coroutines stand on the stack from frame start on, where the first one stands; each but the last is below one that
+/* A task in an eager first step runs inside the step of the task that made it. That one is asyncio's current task no more, and when it
+   is new no tick has met it: so the tasks are asked whose coroutine the outermost one on the stack is, if they are not too many. */
+static uint32_t find_maker(struct tick *tick, uint64_t coroutine) {
+    struct task_set set = task_set_scheduled();
+    if (set.slots > MAX_MAKER_SLOTS) return NO_TASK;
+    for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
+        uint64_t addresses[TASK_SET_SLOTS_PER_READ];
+        size_t count = task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, addresses);
+        for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
+        for (size_t i = 0; i < count; i++)
+            if (is_made_by(addresses[i], coroutine)) return tick_meet(tick, addresses[i]);
+    }
+    return NO_TASK;
+}
+
+/* Where the frames of tasks begin, and whose the first ones are. For an eager task whose maker is not found, the maker's frames count
+   as its own: they are there, only what awaits the maker is not. */
+static uint32_t find_first_task(struct tick *tick, uint32_t count, uint32_t *position) {
+    uint32_t first = 0, outermost = 0;
+    while (first < count && (*position = task_at(tick, first)) == NO_TASK) first++;
+    if (first == count || !tick->seen[*position].eager) return first;
+    while (outermost < first && !tick->frames[outermost].generator) outermost++;
+    if (outermost == first) return first;
+    uint32_t maker = find_maker(tick, tick->frames[outermost].generator);
+    if (maker != NO_TASK) *position = maker;
+    return outermost;
+}
+
+/* The tasks whose coroutines stand on the stack from frame start on, where those of the first one (above) begin; each but the last is below one that
    it started (an eager task) or whose loop it runs. running: what holds for the last one, which has the thread. */
-static void mark_tasks(struct tick *tick, uint32_t start, uint32_t count, const struct seen_task *running) {
-    uint32_t above = task_at(tick, start);
+static void mark_tasks(struct tick *tick, uint32_t above, uint32_t start, uint32_t count, const struct seen_task *running) {
     for (uint32_t i = start + 1; i < count; i++) {
         uint32_t position = task_at(tick, i);
-        if (position == NO_TASK) continue;
+        if (position == NO_TASK || position == above) continue;
         if (!keep_frames(tick, above, start, i, false)) return;
         tick->seen[above].sight = SIGHT_ON_STACK;
         tick->seen[above].state = running->state;
@@ -109,9 +123,7 @@ static bool runs_callback(const struct tick *tick, uint32_t count, uint32_t entr
 }
 
 bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *has_callback) {
-    uint32_t first_task = 0, loop_position = NO_LOOP, count = sight->count, position;
-    while (first_task < count && (position = task_at(tick, first_task)) == NO_TASK) first_task++;
-    if (first_task < count && first_task > 0 && tick->seen[position].eager) first_task = find_maker(tick, first_task);
+    uint32_t count = sight->count, position, first_task = find_first_task(tick, count, &position), loop_position = NO_LOOP;
     if (sight->loop) loop_position = add_loop(tick, sight, first_task);
     *has_callback = sight->loop && runs_callback(tick, count, sight->record->entry_depth);
     if (first_task == count) return false;
@@ -122,6 +134,6 @@ bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *
         .loop = loop_position,
         .link = sight->link,
     };
-    mark_tasks(tick, first_task, count, &running);
+    mark_tasks(tick, position, first_task, count, &running);
     return true;
 }

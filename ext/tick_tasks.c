@@ -9,6 +9,8 @@
 #include "task_set.h"
 
 #define GROUP 16       /* tasks walked at the same time */
+#define TICKS_PER_SLICE 4
+#define MAX_BLOCK 16   /* slots side by side */
 #define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
 
 /* One task of a group. */
@@ -111,11 +113,20 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     }
 }
 
-static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice) {
-    for (uint64_t done = 0; done < slice.count; done += TASK_SET_SLOTS_PER_READ) {
-        uint64_t addresses[TASK_SET_SLOTS_PER_READ], left = slice.count - done;
-        uint32_t n = left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ;
-        size_t count = task_set_read(set, slice.first + done, n, addresses);
+/* Tasks made one after the other stand side by side in the task set, often all of one kind. So what is looked at in one tick is a
+   number of blocks far from each other: the window goes over them in the order of multiples of the golden ratio. */
+static uint64_t spread(uint64_t index, uint64_t blocks) {
+    uint64_t stride = (uint64_t)((double)blocks * 0.6180339887498949) | 1; /* odd, and blocks a power of two: each is met once */
+    return index * stride & (blocks - 1);
+}
+
+static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice, uint32_t block) {
+    uint64_t blocks = set->slots / block;
+    for (uint64_t done = 0; done < slice.count;) {
+        uint64_t addresses[TASK_SET_SLOTS_PER_READ];
+        size_t count = 0;
+        for (; done < slice.count && count + block <= TASK_SET_SLOTS_PER_READ; done++)
+            count += task_set_read(set, spread(slice.first + done, blocks) * block, block, addresses + count);
         for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);
@@ -124,15 +135,32 @@ static void meet_slots(struct tick *tick, const struct task_set *set, struct sli
     }
 }
 
+/* The suspended tasks to be looked at in this tick: all, or when there are too many for one tick a slice, and that only in one of
+   TICKS_PER_SLICE ticks, but then a larger one. Much of a look's cost is that code and tables have left the cache since the last. */
+static void meet_window(struct tick *tick, const struct task_set *set) {
+    bool all = set->slots <= tick->limits.slots;
+    tick->since_tasks_ns += tick->elapsed_ns;
+    tick->work.all_slots = set->slots;
+    tick->ticks_without_tasks++;
+    if (!all) tick->replay_whole = false;
+    if (!all && tick->ticks_without_tasks < TICKS_PER_SLICE) return;
+    uint64_t slots = tick->limits.slots * tick->ticks_without_tasks;
+    uint32_t block = 1;
+    while (block < MAX_BLOCK && 2 * block <= slots && 2 * block <= set->slots) block *= 2;
+    struct slice slice = window_next(&tick->task_window, set->slots / block, slots / block);
+    tick->work.slots = slice.count * block;
+    tick->work.window = slice.weight * tick->ticks_without_tasks;
+    tick->work.task_share = slice.weight * (double)tick->since_tasks_ns / (double)tick->elapsed_ns;
+    tick->ticks_without_tasks = 0;
+    tick->since_tasks_ns = 0;
+    uint32_t before = tick->tasks.count;
+    meet_slots(tick, set, slice, block);
+    tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * tick->work.window);
+}
+
 void tick_look_at_tasks(struct tick *tick) {
     struct task_set set = task_set_scheduled();
-    struct slice slice = window_next(&tick->task_window, set.slots, tick->limits.slots);
-    tick->work.window = slice.weight;
-    tick->work.slots = slice.count;
-    if (slice.count < set.slots) tick->replay_whole = false;
-    uint32_t before = tick->tasks.count;
-    meet_slots(tick, &set, slice);
-    tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * slice.weight);
+    meet_window(tick, &set);
     for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);

@@ -143,13 +143,14 @@ def _asyncio_code() -> dict[str, types.CodeType | None]:
     }
 
 
-def _names() -> dict[str, str]:
+def _names() -> dict[str, str | None]:
     # Attribute names and the like are interned: readers compare addresses.
     return {
         "name_running_loop": sys.intern("__asyncio_running_event_loop__"),
         "name_parent_task": sys.intern("_parent_task"),
         "name_on_completed": sys.intern("_on_completed_fut"),
         "name_children": sys.intern("_children"),
+        "name_todo": sys.intern("_todo") if hasattr(asyncio.tasks, "_AsCompletedIterator") else None,
         "name_getters": sys.intern("_getters"),
         "name_done": sys.intern("_done"),
         "name_name": sys.intern("_name"),

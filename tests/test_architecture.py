@@ -17,7 +17,9 @@ PYTHON_FILES = sorted(PACKAGE.rglob("*.py"))
 OUR_FILES = [
     *C_FILES,
     *sorted(
-        path for folder in ("otel_asyncprof", "tests", "examples", ".ci") for path in (ROOT / folder).rglob("*.py")
+        path
+        for folder in ("otel_asyncprof", "tests", "examples", "benchmarks", ".ci")
+        for path in (ROOT / folder).rglob("*.py")
     ),
     *sorted((ROOT / "tests").rglob("*.[ch]")),
 ]

@@ -108,7 +108,7 @@ bool layout_select(unsigned minor);
     X(type_str) X(type_int) X(type_loop_holder) X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) \
     X(current_tasks) X(threads) X(task_wakeup) X(globals_tasks) X(globals_task_groups) X(globals_base_events) \
     X(code_wait) X(code_wait_for) X(code_cancel_and_wait) X(code_group_end) X(code_next_completed) X(code_shield) \
-    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_children) X(name_getters) X(name_done) \
+    X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_children) X(name_todo) X(name_getters) X(name_done) \
     X(name_name) X(name_context) X(name_end_time) X(span_key) X(context_var) X(context_bitmap) X(context_array) \
     X(type_span_view) X(span_view_offset) X(type_span_context_holder) X(interpreter)
 

@@ -7,7 +7,9 @@ from assertions import Run, RunTarget, render
 def waiting_in(profile: Run, task: str, leaf: str) -> set[str]:
     """The stacks of a task from when it and its parent had come to rest: eager children do so before their parent."""
     samples = [sample for sample in profile.of_task(task) if sample.state == "waiting" and sample.leaf == leaf]
-    return {render(sample.frames) for sample in samples if "parent" not in sample.names or "Queue.get" in sample.names}
+    unsettled = {"parent", "ended"}
+    settled = {"Queue.get", "Event.wait"}
+    return {render(s.frames) for s in samples if not unsettled & set(s.names) or settled & set(s.names)}
 
 
 @pytest.mark.parametrize("way", ["create_task", "loop.create_task", "ensure_future", "Task"])

@@ -32,6 +32,7 @@ static struct result simulate(double share, struct program program, uint64_t sec
             .tasks_ns = slots * program.slot_ns,
             .slots = slots,
             .visits = slots,
+            .all_slots = program.slots,
             .idle_threads = program.idle_threads,
             .wall_ns = step,
         };

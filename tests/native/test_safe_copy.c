@@ -94,6 +94,24 @@ static void test_addresses_that_no_program_can_read_are_refused(void) {
     CHECK(word == value);
 }
 
+static void test_a_word_and_half_of_one_are_read_or_refused_like_any_size(void) {
+    const uint64_t bad[] = {0, 8, 4095, 0xdeadbeefdeadbeefull, 0x8000000000000000ull, UINT64_MAX - 7};
+    uint64_t value = 0x0102030405060708ull, word;
+    uint32_t half;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t faults = safe_copy_faults();
+        CHECK(!safe_copy_word(&word, bad[i]) && !safe_copy_half(&half, bad[i]));
+        CHECK_EQUAL(safe_copy_faults() - faults, 2);
+    }
+    unsigned char *memory = pages_readable(2, 0, 1);
+    memcpy(memory + page - 8, &value, 8);
+    CHECK(safe_copy_word(&word, (uintptr_t)memory + page - 8) && word == value);
+    CHECK(safe_copy_half(&half, (uintptr_t)memory + page - 8) && half == 0x05060708);
+    CHECK(!safe_copy_word(&word, (uintptr_t)memory + page - 7) && !safe_copy_word(&word, (uintptr_t)memory + page));
+    CHECK(!safe_copy_half(&half, (uintptr_t)memory + page - 3));
+    munmap(memory, page);
+}
+
 static void test_a_page_behind_the_end_of_its_file_is_unreadable(void) {
     FILE *file = tmpfile();
     CHECK(file && ftruncate(fileno(file), (off_t)page) == 0);
@@ -133,7 +151,14 @@ static void *read_churned(void *counts) {
     unsigned char buffer[4096];
     for (size_t i = 0; !__atomic_load_n(&churn_ended, __ATOMIC_ACQUIRE); i++) {
         size_t size = sizes[i % 6], from = (i * 37) % (page - size + 1);
-        bool copied = safe_copy(buffer, (uintptr_t)churned + from, size);
+        bool copied;
+        if (size == 8) {
+            uint64_t word;
+            copied = safe_copy_word(&word, (uintptr_t)churned + from);
+            memcpy(buffer, &word, sizeof word);
+        } else {
+            copied = safe_copy(buffer, (uintptr_t)churned + from, size);
+        }
         for (size_t j = 0; copied && j < size; j++) CHECK_EQUAL(buffer[j], pattern(from + j));
         ((uint64_t *)counts)[copied]++;
     }
@@ -193,6 +218,7 @@ static void everything(size_t offsets, size_t sizes) {
     test_nothing_before_the_start_is_read();
     test_every_alignment_of_source_and_destination_is_copied_whole();
     test_addresses_that_no_program_can_read_are_refused();
+    test_a_word_and_half_of_one_are_read_or_refused_like_any_size();
     test_a_page_behind_the_end_of_its_file_is_unreadable();
     test_memory_that_comes_and_goes_is_copied_right_or_not_at_all();
 }
