@@ -1,8 +1,11 @@
 #include "span_context.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cpython/layout.h"
 #include "span_objects.h"
 
 struct runtime_context {
@@ -24,16 +27,91 @@ size_t span_context_view_offset(void) { return span_view_offset; }
 
 static struct runtime_context *as_runtime(PyObject *object) { return (struct runtime_context *)(void *)object; }
 
+/* ---- the running loop and its task. asyncio keeps the loop in the thread state, or in the dict of that (since 3.12), or there in a
+   holder with the process id (3.11, where asking for the loop costs a system call). Which of these holds is seen from the first loop
+   that asyncio itself names. */
+
+static enum { NOT_SEEN_YET, IN_THREAD, IN_DICT, IN_HOLDER, ELSEWHERE } loop_place;
+static PyTypeObject *holder_type; /* owned */
+static PyObject *running_loop_name;
+static pid_t own_pid;
+
+static void note_pid(void) { own_pid = getpid(); }
+
+static uintptr_t word_at(const void *object, size_t offset) {
+    uintptr_t word;
+    memcpy(&word, (const char *)object + offset, sizeof word);
+    return word;
+}
+
+static bool is_loop_in(const void *holder, const PyObject *loop) {
+    pid_t pid;
+    memcpy(&pid, (const char *)holder + layout.wrapper_inner + sizeof loop, sizeof pid);
+    return word_at(holder, layout.wrapper_inner) == (uintptr_t)loop && pid == own_pid;
+}
+
+/* Borrowed, or NULL. */
+static PyObject *in_thread_dict(void) {
+    PyObject *dict = PyThreadState_GetDict();
+    return dict != NULL ? PyDict_GetItemWithError(dict, running_loop_name) : NULL;
+}
+
+static void see_where(PyObject *get_running_loop, const PyObject *loop) {
+    enum { HOLDER_SIZE = 32 };
+    PyObject *value = in_thread_dict();
+    loop_place = ELSEWHERE;
+    if (layout.minor == 0 || Py_TYPE(get_running_loop) != &PyCFunction_Type) return;
+    if (layout.thread_running_loop != LAYOUT_ABSENT) {
+        if (word_at(PyThreadState_Get(), layout.thread_running_loop) == (uintptr_t)loop) loop_place = IN_THREAD;
+    } else if (value == loop) {
+        loop_place = IN_DICT;
+    } else if (value != NULL && word_at(Py_TYPE(value), layout.type_basicsize) >= HOLDER_SIZE && is_loop_in(value, loop)) {
+        holder_type = (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(value));
+        loop_place = IN_HOLDER;
+    }
+}
+
+/* A new reference to the loop that runs in this thread; NULL, maybe with an exception, when none does. */
+static PyObject *running_loop(struct runtime_context *self) {
+    PyObject *loop = NULL;
+    if (loop_place == IN_THREAD) {
+        loop = (PyObject *)word_at(PyThreadState_Get(), layout.thread_running_loop);
+    } else if (loop_place == IN_DICT || loop_place == IN_HOLDER) {
+        PyObject *value = in_thread_dict();
+        if (loop_place == IN_DICT) loop = value;
+        else if (value != NULL && Py_TYPE(value) == holder_type) {
+            loop = (PyObject *)word_at(value, layout.wrapper_inner);
+            if (!is_loop_in(value, loop)) loop = NULL;
+        }
+    } else {
+        loop = PyObject_CallNoArgs(self->get_running_loop);
+        if (loop == Py_None) return Py_DECREF(loop), NULL;
+        if (loop != NULL && loop_place == NOT_SEEN_YET) see_where(self->get_running_loop, loop);
+        return loop;
+    }
+    return loop != Py_None ? Py_XNewRef(loop) : NULL;
+}
+
 /* Address of the task that runs in this thread, 0 outside a task. */
 static int current_task(struct runtime_context *self, uint64_t *address) {
+    PyObject *loop = running_loop(self), *key, *task;
+    Py_ssize_t position = 0;
     *address = 0;
-    PyObject *loop = PyObject_CallNoArgs(self->get_running_loop), *task = NULL;
-    if (loop == NULL) return -1;
-    bool in_loop = loop != Py_None;
-    if (in_loop) task = PyDict_GetItemWithError(self->current_tasks, loop);
+    if (loop == NULL) return PyErr_Occurred() ? -1 : 0;
+    /* Mostly one loop runs: then its task is the only item, and need not be looked up. */
+    if (!PyDict_Next(self->current_tasks, &position, &key, &task) || key != loop)
+        task = PyDict_GetItemWithError(self->current_tasks, loop);
     if (task != NULL && task != Py_None) *address = (uint64_t)(uintptr_t)task;
     Py_DECREF(loop);
-    return in_loop && task == NULL && PyErr_Occurred() ? -1 : 0;
+    return task == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+/* Borrowed. Mostly the span is what a context was made for, and comes first. */
+static PyObject *span_in(struct runtime_context *self, PyObject *context) {
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    if (PyDict_Next(context, &position, &key, &value) && key == self->span_key) return value;
+    return PyDict_GetItemWithError(context, self->span_key);
 }
 
 /* What attach() sets: a new reference. Whatever goes wrong, the context itself is good enough; only what is no Exception, such as
@@ -41,7 +119,7 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
 static PyObject *view_or_context(struct runtime_context *self, PyObject *context, const uint64_t *owner, bool inherit) {
     const struct view_part *view = span_view_of(context);
     if (view == NULL && Py_TYPE(context) != span_context_type) return Py_NewRef(context);
-    PyObject *span = PyDict_GetItemWithError(context, self->span_key), *current = NULL, *result = NULL;
+    PyObject *span = span_in(self, context), *current = NULL, *result = NULL;
     uint64_t task = owner != NULL ? *owner : 0;
     if (span == NULL || span == Py_None) {
         if (span != NULL || !PyErr_Occurred()) result = Py_NewRef(context);
@@ -84,11 +162,14 @@ static PyObject *detach(PyObject *object, PyObject *token) {
     struct runtime_context *self = as_runtime(object);
     PyObject *context = NULL, *view = NULL, *unused = NULL;
     if (context_var_reset(self->context_var, token) < 0 || context_var_get(self->context_var, NULL, &context) < 0) return NULL;
-    bool plain = context != NULL && Py_TYPE(context) == span_context_type && PyDict_Size(context) != 0;
-    if (plain) view = view_or_context(self, context, NULL, false);
-    if (view != NULL && view != context) unused = context_var_set(self->context_var, view);
+    bool plain = context != NULL && Py_TYPE(context) == span_context_type && PyDict_Size(context) != 0, failed = false;
+    if (plain) {
+        view = view_or_context(self, context, NULL, false);
+        if (view != NULL && view != context) unused = context_var_set(self->context_var, view);
+        failed = view == NULL || (view != context && unused == NULL);
+    }
     Py_XDECREF(context), Py_XDECREF(view), Py_XDECREF(unused);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    return failed ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *view(PyObject *object, PyObject *arguments) {
@@ -227,8 +308,13 @@ int span_context_init(PyObject *module) {
         !find_function("PyContext_Exit", &context_exit) || span_objects_init(module) < 0 ||
         PyModule_AddFunctions(module, module_functions) < 0)
         return -1;
+    if (running_loop_name == NULL) {
+        running_loop_name = PyUnicode_InternFromString("__asyncio_running_event_loop__");
+        note_pid();
+        pthread_atfork(NULL, NULL, note_pid);
+    }
     PyObject *type = PyType_FromSpec(&runtime_spec);
-    if (type == NULL) return -1;
+    if (type == NULL || running_loop_name == NULL) return -1;
     int result = PyModule_AddObjectRef(module, "ContextVarsRuntimeContext", type);
     Py_DECREF(type);
     return result;

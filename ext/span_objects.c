@@ -4,30 +4,21 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cpython/layout.h"
+#include "span_facts.h"
 #include "span_view.h"
 
 /* A span that is never ended must not hold memory for ever. */
-enum { MAX_OPEN_SPANS = 1 << 16, CELL_BUCKETS = 1 << 16 };
-
-/* What a span says of itself. */
-struct span_facts {
-    uint64_t trace_id[2]; /* high, low */
-    uint64_t span_id;
-    uint64_t flags;
-    bool ended;
-};
+enum { MAX_OPEN_SPANS = 1 << 16, MIN_BUCKET_BITS = 8, MAX_BUCKET_BITS = 16, BUCKET_BITS_STEP = 2 };
 
 PyTypeObject *span_context_type, *span_view_type;
 size_t span_view_offset;
 static PyTypeObject *cell_type;
 static newfunc dict_new;
-static PyObject *no_arguments, *sixty_four;
-
-#define NAME_LIST(X) \
-    X(_context) X(_end_time) X(_name) X(_span_processor) X(name) X(get_span_context) X(is_recording) \
-    X(trace_id) X(span_id) X(is_remote) X(trace_flags) X(is_valid)
-#define NAME_DECLARE(name) static PyObject *str_##name;
-NAME_LIST(NAME_DECLARE)
+static freefunc cell_free;
+static destructor context_dealloc;
+static bool views_are_simple; /* the base adds to a dict nothing but weak references and a dict for attributes */
+static PyObject *no_arguments;
 
 static struct view_part *part_of(PyObject *view) { return (struct view_part *)(void *)((char *)view + span_view_offset); }
 
@@ -42,12 +33,25 @@ static void release(struct cell_object *cell) { Py_XDECREF((PyObject *)(void *)c
 /* ---- cells of open spans: a hash table by span id, and the same cells in a list by age. Guarded by the GIL: nothing here runs
    Python code or can start a garbage collection. */
 
-static struct cell_object *buckets[CELL_BUCKETS];
+static struct cell_object *buckets[1 << MAX_BUCKET_BITS];
+static unsigned bucket_bits = MIN_BUCKET_BITS; /* so many are in use: a few spans need few cache lines */
 static struct cell_object *oldest, *newest;
 static size_t open_spans;
 
 static struct cell_object **bucket_of(uint64_t span_id) {
-    return &buckets[(span_id * 0x9e3779b97f4a7c15ull) >> 48];
+    return &buckets[(span_id * 0x9e3779b97f4a7c15ull) >> (64 - bucket_bits)];
+}
+
+static void put_in_bucket(struct cell_object *cell) {
+    struct cell_object **bucket = bucket_of(cell->span_id);
+    cell->next_in_bucket = *bucket;
+    *bucket = cell;
+}
+
+static void use_more_buckets(void) {
+    memset(buckets, 0, sizeof buckets[0] << bucket_bits);
+    bucket_bits += BUCKET_BITS_STEP;
+    for (struct cell_object *cell = oldest; cell != NULL; cell = cell->newer) put_in_bucket(cell);
 }
 
 /* Borrowed. */
@@ -72,9 +76,8 @@ static void close_cell(struct cell_object *cell) {
 
 static void open_cell(struct cell_object *cell) {
     if (open_spans == MAX_OPEN_SPANS) close_cell(oldest);
-    struct cell_object **bucket = bucket_of(cell->span_id);
-    cell->next_in_bucket = *bucket;
-    *bucket = cell;
+    if (open_spans >> bucket_bits != 0 && bucket_bits < MAX_BUCKET_BITS) use_more_buckets();
+    put_in_bucket(cell);
     cell->older = newest;
     *(newest != NULL ? &newest->newer : &oldest) = cell;
     newest = cell;
@@ -83,113 +86,33 @@ static void open_cell(struct cell_object *cell) {
     retain(cell);
 }
 
+/* Objects that wait to be used again: an activation mostly needs what the one before it has left. Without a reference, unknown to the
+   garbage collector. */
+enum { MAX_SPARE = 16 };
+static PyObject *spare_cells[MAX_SPARE], *spare_views[MAX_SPARE];
+static unsigned n_spare_cells, n_spare_views;
+
 static void cell_dealloc(PyObject *object) {
     struct cell_object *cell = (struct cell_object *)(void *)object;
     __atomic_store_n(&cell->fields.magic, 0, __ATOMIC_RELAXED);
     Py_XDECREF(cell->name);
     release(cell->root);
-    ((freefunc)PyType_GetSlot(cell_type, Py_tp_free))(object);
+    if (n_spare_cells < MAX_SPARE) spare_cells[n_spare_cells++] = object;
+    else cell_free(object);
     Py_DECREF((PyObject *)cell_type);
 }
 
-/* ---- reading a span */
-
-static PyObject *attribute_or_null(PyObject *object, PyObject *name) {
-    PyObject *value = PyObject_GetAttr(object, name);
-    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
-    return value;
-}
-
-/* The int objects of trace ids seen last: the spans of a trace share one. To take 128 bits out of an int costs another int. */
-enum { TRACE_MEMO = 64 };
-static struct { PyObject *object; uint64_t words[2]; } trace_memo[TRACE_MEMO];
-
-static int read_trace_id(PyObject *trace_id, uint64_t words[2]) {
-    unsigned slot = (unsigned)((uintptr_t)trace_id >> 5) % TRACE_MEMO;
-    if (trace_memo[slot].object != trace_id) {
-        PyObject *high = PyNumber_Rshift(trace_id, sixty_four), *old = trace_memo[slot].object;
-        if (high == NULL) return -1;
-        words[0] = PyLong_AsUnsignedLongLongMask(high);
-        words[1] = PyLong_AsUnsignedLongLongMask(trace_id);
-        Py_DECREF(high);
-        if (!PyLong_CheckExact(trace_id)) return 0;
-        trace_memo[slot].object = Py_NewRef(trace_id);
-        memcpy(trace_memo[slot].words, words, sizeof trace_memo[slot].words);
-        Py_XDECREF(old);
-    }
-    memcpy(words, trace_memo[slot].words, sizeof trace_memo[slot].words);
-    return 0;
-}
-
-/* The items of a SpanContext. is_valid has checked the width of the ids. 1 valid, 0 not, -1 with an exception. */
-enum { TRACE_ID, SPAN_ID, IS_REMOTE, TRACE_FLAGS, TRACE_STATE, IS_VALID, FACTS };
-
-static int facts_from(PyObject *const item[FACTS], struct span_facts *facts) {
-    if (!PyLong_Check(item[TRACE_ID]) || !PyLong_Check(item[SPAN_ID]) || !PyLong_Check(item[TRACE_FLAGS])) return 0;
-    int valid = item[IS_VALID] == Py_True ? 1 : PyObject_IsTrue(item[IS_VALID]);
-    if (valid <= 0) return valid;
-    int remote = item[IS_REMOTE] == Py_False ? 0 : PyObject_IsTrue(item[IS_REMOTE]);
-    if (remote < 0 || read_trace_id(item[TRACE_ID], facts->trace_id) < 0) return -1;
-    facts->span_id = PyLong_AsUnsignedLongLongMask(item[SPAN_ID]);
-    bool sampled = PyLong_AsUnsignedLongLongMask(item[TRACE_FLAGS]) & 1;
-    facts->flags = (remote ? SPAN_REMOTE : 0) | (sampled ? SPAN_SAMPLED : 0);
-    return 1;
-}
-
-static int facts_from_properties(PyObject *span_context, struct span_facts *facts) {
-    PyObject *const name[FACTS] = {str_trace_id, str_span_id, str_is_remote, str_trace_flags, Py_None, str_is_valid};
-    PyObject *item[FACTS] = {NULL};
-    int valid = 1;
-    for (int i = 0; i < FACTS && valid > 0; i++)
-        if (i != TRACE_STATE && (item[i] = PyObject_GetAttr(span_context, name[i])) == NULL) valid = -1;
-    if (valid > 0) valid = facts_from(item, facts);
-    for (int i = 0; i < FACTS; i++) Py_XDECREF(item[i]);
-    return valid;
-}
-
-/* OpenTelemetry's spans keep their SpanContext, a tuple, in _context: to read it there costs no Python call. */
-static int read_ids(PyObject *span, struct span_facts *facts) {
-    PyObject *span_context = attribute_or_null(span, str__context);
-    if (span_context == NULL && PyErr_Occurred()) return -1;
-    if (span_context == NULL || !PyTuple_Check(span_context)) {
-        Py_XDECREF(span_context);
-        span_context = PyObject_CallMethodObjArgs(span, str_get_span_context, NULL);
-        if (span_context == NULL) return -1;
-    }
-    int valid = 0;
-    if (PyTuple_Check(span_context) && PyTuple_Size(span_context) == FACTS) {
-        PyObject *item[FACTS];
-        for (int i = 0; i < FACTS; i++) item[i] = PyTuple_GetItem(span_context, i);
-        valid = facts_from(item, facts);
-    } else if (span_context != Py_None) {
-        valid = facts_from_properties(span_context, facts);
-    }
-    Py_DECREF(span_context);
-    return valid;
-}
-
-static int read_recording(struct span_source *source, PyObject *span, struct span_facts *facts) {
-    if (Py_TYPE(span) == source->non_recording) return 0;
-    PyObject *end_time = attribute_or_null(span, str__end_time);
-    if (end_time != NULL) {
-        facts->ended = end_time != Py_None;
-        Py_DECREF(end_time);
-    } else {
-        if (PyErr_Occurred()) return -1;
-        PyObject *answer = PyObject_CallMethodObjArgs(span, str_is_recording, NULL);
-        int recording = answer != NULL ? PyObject_IsTrue(answer) : -1;
-        Py_XDECREF(answer);
-        if (recording < 0) return -1;
-        if (!recording && find_cell(facts->span_id) == NULL) return 0; /* it never was */
-        facts->ended = !recording;
-    }
-    if (!facts->ended) facts->flags |= SPAN_RECORDING;
-    return 0;
+static struct cell_object *alloc_cell(void) {
+    if (n_spare_cells == 0) return (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    PyObject *object = spare_cells[--n_spare_cells];
+    const size_t head = offsetof(struct cell_object, fields);
+    memset((char *)object + head, 0, sizeof(struct cell_object) - head);
+    return (struct cell_object *)(void *)PyObject_Init(object, cell_type);
 }
 
 /* Lets somebody add a span processor, which calls span_ended(), before the first span of a provider can end. */
 static int notice_processor(struct span_source *source, PyObject *span) {
-    PyObject *processor = attribute_or_null(span, str__span_processor);
+    PyObject *processor = span_facts_processor(span);
     if (processor == NULL) return PyErr_Occurred() ? -1 : 0;
     if (processor == source->noticed) return Py_DECREF(processor), 0;
     PyObject *old = source->noticed, *answer = NULL;
@@ -202,13 +125,12 @@ static int notice_processor(struct span_source *source, PyObject *span) {
 
 /* A new reference to a cell that is not in the table yet. */
 static struct cell_object *new_cell(struct span_source *source, PyObject *span, uint64_t span_id) {
-    PyObject *name = notice_processor(source, span) == 0 ? attribute_or_null(span, str__name) : NULL;
-    if (name == NULL && !PyErr_Occurred()) name = attribute_or_null(span, str_name);
-    if (PyErr_Occurred()) return NULL;
-    struct cell_object *cell = (struct cell_object *)(void *)PyType_GenericAlloc(cell_type, 0);
+    PyObject *name = notice_processor(source, span) == 0 ? span_facts_name(span) : NULL;
+    if (name == NULL && PyErr_Occurred()) return NULL;
+    struct cell_object *cell = alloc_cell();
     if (cell != NULL && name != NULL && PyUnicode_Check(name)) cell->name = PyUnicode_FromObject(name);
     Py_XDECREF(name);
-    if (cell == NULL || PyErr_Occurred()) return release(cell), NULL;
+    if (cell == NULL || (name != NULL && cell->name == NULL && PyErr_Occurred())) return release(cell), NULL;
     cell->span_id = span_id;
     cell->fields = (struct span_cell){.magic = SPAN_CELL_MAGIC, .name = (uint64_t)(uintptr_t)cell->name};
     uint64_t id = htobe64(span_id);
@@ -226,13 +148,13 @@ static struct cell_object *cell_of(struct span_source *source, PyObject *span, s
     if (found == NULL) {
         if (Py_TYPE(span) == source->non_recording || (cell = new_cell(source, span, facts->span_id)) == NULL) return NULL;
     }
-    if (read_recording(source, span, facts) < 0) return release(cell), NULL;
+    if (Py_TYPE(span) != source->non_recording && span_facts_read_end(span, facts) < 0) return release(cell), NULL;
     found = find_cell(facts->span_id); /* again: the attributes of a foreign span may be code */
     if (found != NULL) {
         *known = true;
         release(cell);
         retain(found);
-        if (facts->ended) close_cell(found);
+        if (facts->ended || facts->denies) close_cell(found);
         return found;
     }
     if (cell == NULL || !(facts->ended || facts->flags & SPAN_RECORDING)) return release(cell), NULL;
@@ -243,14 +165,56 @@ static struct cell_object *cell_of(struct span_source *source, PyObject *span, s
 
 /* ---- views */
 
-/* Both subtype_dealloc and the garbage collector call this, once in an object's life; a tp_dealloc of our own could not hand over
-   to that of the base, which is subtype_dealloc and would call it again. */
+/* The garbage collector calls this once in an object's life, and view_dealloc does. */
 static void view_finalize(PyObject *view) {
     struct view_part *part = part_of(view);
     struct cell_object *cell = part->cell, *spawner_cell = part->spawner_cell, *root_cell = part->root_cell;
     __atomic_store_n(&part->fields.magic, 0, __ATOMIC_RELEASE);
     memset(part, 0, sizeof *part);
     release(cell), release(spawner_cell), release(root_cell);
+}
+
+/* Contexts in contexts are freed one within the other: below this depth by subtype_dealloc, which knows how to put that off. */
+enum { MAX_NESTED_DEALLOCS = 20 };
+static unsigned nested_deallocs;
+
+/* What there is to do for a Context and not for a dict: to clear weak references and the instance dict. */
+static bool is_nothing_but_a_dict(const char *object) {
+    uint64_t dict, values = 0;
+    if (!views_are_simple) return false;
+    memcpy(&dict, object + layout.instance_dict, sizeof dict);
+    if (layout.instance_values != 0) memcpy(&values, object + layout.instance_values, sizeof values);
+    return dict == 0 && values == 0;
+}
+
+/* One that the garbage collector has finalized is not used again: it would not be finalized a second time. */
+static void view_dealloc(PyObject *view) {
+    bool finalized = part_of(view)->fields.magic == 0;
+    PyObject_GC_UnTrack(view);
+    if (!finalized) view_finalize(view);
+    if (nested_deallocs < MAX_NESTED_DEALLOCS && is_nothing_but_a_dict((const char *)(void *)view)) {
+        nested_deallocs++;
+        PyObject_ClearWeakRefs(view);
+        PyDict_Clear(view);
+        nested_deallocs--;
+        if (!finalized && n_spare_views < MAX_SPARE) {
+            spare_views[n_spare_views++] = view;
+            Py_DECREF((PyObject *)span_view_type);
+            return;
+        }
+    }
+    /* It dies as the Context that it is besides. Every object has a reference to its type, which goes with it. */
+    Py_SET_TYPE(view, (PyTypeObject *)Py_NewRef((PyObject *)span_context_type));
+    Py_DECREF((PyObject *)span_view_type);
+    context_dealloc(view);
+}
+
+/* An empty view. */
+static PyObject *alloc_view(void) {
+    if (n_spare_views == 0) return dict_new(span_view_type, no_arguments, NULL);
+    PyObject *view = PyObject_Init(spare_views[--n_spare_views], span_view_type);
+    PyObject_GC_Track(view);
+    return view;
 }
 
 static struct cell_object *hold(struct cell_object *cell, uint64_t *address) {
@@ -300,11 +264,11 @@ static void fill(struct view_part *part, const struct span_facts *facts, struct 
 PyObject *span_view_make(struct span_source *source, PyObject *context, PyObject *span, PyObject *current, uint64_t owner) {
     struct span_facts facts = {0};
     bool known = false;
-    int valid = read_ids(span, &facts);
+    int valid = span_facts_read_ids(span, &facts);
     if (valid <= 0) return valid == 0 ? Py_NewRef(context) : NULL;
     struct cell_object *cell = cell_of(source, span, &facts, &known);
     if (cell == NULL && PyErr_Occurred()) return NULL;
-    PyObject *view = dict_new(span_view_type, no_arguments, NULL);
+    PyObject *view = alloc_view();
     if (view != NULL && PyDict_Merge(view, context, 1) < 0) Py_CLEAR(view);
     const struct view_part *before = span_view_of(current), *same = span_view_of(context);
     if (view != NULL) fill(part_of(view), &facts, cell, known, before, same != NULL ? same : before, owner);
@@ -331,18 +295,18 @@ static PyType_Spec cell_spec = {"otel_asyncprof._native.SpanCell", sizeof(struct
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, cell_slots};
 
 int span_objects_init(PyObject *module) {
-#define NAME_MAKE(name) if (str_##name == NULL && (str_##name = PyUnicode_InternFromString(#name)) == NULL) return -1;
-    NAME_LIST(NAME_MAKE)
+    if (span_facts_init() < 0) return -1;
     if (no_arguments == NULL && (no_arguments = PyTuple_New(0)) == NULL) return -1;
-    if (sixty_four == NULL && (sixty_four = PyLong_FromLong(64)) == NULL) return -1;
     dict_new = (newfunc)PyType_GetSlot(&PyDict_Type, Py_tp_new);
     if (cell_type == NULL && (cell_type = (PyTypeObject *)PyType_FromSpec(&cell_spec)) == NULL) return -1;
+    cell_free = (freefunc)PyType_GetSlot(cell_type, Py_tp_free);
     return PyModule_AddObjectRef(module, "SpanCell", (PyObject *)cell_type);
 }
 
 static PyType_Slot view_slots[] = {
     {Py_tp_doc, "A Context that carries a span, with the span's ids where the sampler can read them."},
     {Py_tp_finalize, (void *)view_finalize},
+    {Py_tp_dealloc, (void *)view_dealloc},
     {0, NULL},
 };
 /* Traversal, clearing and the instance dict are inherited: HAVE_GC here would mean that we bring our own. */
@@ -366,6 +330,11 @@ int span_view_type_make(PyTypeObject *base) {
     view_spec.basicsize = (int)(offset + sizeof(struct view_part));
     PyObject *type = PyType_FromSpecWithBases(&view_spec, (PyObject *)base);
     if (type == NULL) return -1;
+    unsigned long flags = PyType_GetFlags(base);
+    context_dealloc = (destructor)PyType_GetSlot(base, Py_tp_dealloc);
+    views_are_simple = layout.minor != 0 && PyType_GetSlot(base, Py_tp_base) == (void *)&PyDict_Type &&
+                       PyType_GetSlot(base, Py_tp_finalize) == NULL && (flags & layout.type_flag_managed_dict) &&
+                       !(flags & layout.type_flag_inline_values);
     span_view_offset = offset;
     span_context_type = (PyTypeObject *)Py_NewRef((PyObject *)base);
     span_view_type = (PyTypeObject *)type;

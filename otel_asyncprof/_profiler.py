@@ -14,8 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from opentelemetry import trace
+from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
+from . import _metrics
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -36,7 +38,7 @@ except ImportError as error:
     _import_error = error
 
 if TYPE_CHECKING:
-    from ._native import Stats
+    from ._metrics import ProfilerStats
 
 _logger = logging.getLogger(__name__)
 
@@ -62,7 +64,7 @@ class ProfilerStatus:
     failed_intervals: int
     exporter: str | None
     last_error: str
-    stats: "Stats | None"
+    stats: "ProfilerStats | None"
 
 
 class Profiler:
@@ -78,6 +80,7 @@ class Profiler:
         *,
         exporter: ProfileExporter | str | None = None,
         tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
         **options: Any,
     ) -> None:
         if isinstance(exporter, str):
@@ -89,8 +92,10 @@ class Profiler:
         self._given_exporter = exporter
         self._exporter: ProfileExporter | None = None
         self._tracer_provider = tracer_provider
+        self._meter_provider = meter_provider
         self._resource_reader = ResourceReader()
         self._periodic: PeriodicExport | None = None
+        self._lost_before: _metrics.Lost | None = None
         self._anchors: dict[str, int] = {}
         self._features = 0
         self._starting = False
@@ -186,9 +191,9 @@ class Profiler:
         """Whether this profiler samples the process now."""
         return self._periodic is not None
 
-    def stats(self) -> "Stats | None":
-        """The counters of the sampler; None when there is no extension."""
-        return _native.stats() if _import_error is None else None
+    def stats(self) -> "ProfilerStats | None":
+        """The counters of the sampler since the start, with rate and share; None when there is no extension."""
+        return _metrics.with_derived(_native.stats()) if _import_error is None else None
 
     def status(self) -> ProfilerStatus:
         """A summary for people."""
@@ -221,9 +226,12 @@ class Profiler:
             undo.callback(_native.stop)
             self._start_export_thread()
             undo.pop_all()
+            _metrics.begin(self._health, self._meter_provider)
 
     def _start_sampler(self) -> None:
         config = self.config
+        assert self._exporter is not None
+        self._lost_before = _metrics.Lost.until_now(_native.stats(), self._exporter)
         _native.start(
             rate=config.rate,
             max_frames=config.max_frames,
@@ -264,6 +272,7 @@ class Profiler:
                 _logger.warning("the last profile could not be exported (%.1f s were allowed)", timeout_millis / 1000)
             if ends_exporter:
                 exporter.shutdown()
+            _metrics.end(self._health_of(periodic, exporter))
             _runtime_context.uninstall()
             self._exporter = None
             _active = None
@@ -290,6 +299,15 @@ class Profiler:
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
+    def _health(self) -> _metrics.Health | None:
+        """For whoever collects metrics, in any thread; takes no lock."""
+        periodic, exporter = self._periodic, self._exporter
+        return self._health_of(periodic, exporter) if periodic is not None and exporter is not None else None
+
+    def _health_of(self, periodic: PeriodicExport, exporter: ProfileExporter) -> _metrics.Health:
+        assert self._lost_before is not None
+        return _metrics.Health.of_run(_native.stats(), periodic, exporter, self._lost_before)
+
     def after_fork_in_child(self) -> None:
         """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
         exporter = self._exporter
@@ -297,6 +315,7 @@ class Profiler:
             return
         self._periodic = None
         self._resource_reader = ResourceReader()
+        _metrics.after_fork_in_child()
         try:
             exporter.after_fork()
             self._start_sampler()

@@ -17,11 +17,11 @@ from ._profiler import Profiler
 _logger = logging.getLogger(__name__)
 
 # What callers of instrument() pass to every instrumentor.
-_COMMON_ARGUMENTS = {"meter_provider", "logger_provider"}
+_COMMON_ARGUMENTS = {"logger_provider"}
 
 
 class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
-    """instrument() takes the options of ProfilerConfig and tracer_provider; without them the environment decides."""
+    """instrument() takes ProfilerConfig's options and both providers; without them the environment decides."""
 
     # No attribute `configuration` with a dataclass: OpenTelemetry would fill in its defaults, which hide the variables,
     # and answer a bad option with a traceback. Without it the options of a configuration file come as they are.
@@ -38,9 +38,9 @@ class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
     def _instrument(self, **kwargs: Any) -> None:
         # An exception here would keep other instrumentations from being loaded.
         try:
-            tracer_provider = kwargs.pop("tracer_provider", None)
+            providers = {name: kwargs.pop(name, None) for name in ("tracer_provider", "meter_provider")}
             options = {name: value for name, value in kwargs.items() if name not in _COMMON_ARGUMENTS}
-            self._profiler = Profiler(ProfilerConfig.from_options(options), tracer_provider=tracer_provider)
+            self._profiler = Profiler(ProfilerConfig.from_options(options), **providers)
             self._profiler.start()
         except Exception as error:
             _logger.warning("otel_asyncprof does not profile this process: %s", type(error).__name__, exc_info=True)

@@ -34,12 +34,13 @@ C_LEVELS = (
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
     "sampler self_check",
-    "span_objects span_context module",
+    "span_facts span_objects span_context module",
 )
 PYTHON_UNITS = {
     "module",
     "span_context",
     "span_objects",
+    "span_facts",
     "self_check",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
@@ -59,7 +60,7 @@ PYTHON_LEVELS = (
     "_options _probe",
     "_config",
     "formats export _runtime_context span_processor",
-    "_anchors _self_check",
+    "_anchors _self_check _metrics",
     "_profiler",
     "__init__",
     "testing instrumentor",

@@ -53,7 +53,21 @@ class FakeNative(SimpleNamespace):
         return {"requests": [b"request %d" % len(self.collected_with)]}
 
     def stats(self) -> dict[str, Any]:
-        return {"ticks": 1}
+        return {
+            "ticks": 50,
+            "samples": 200,
+            "faults": 0,
+            "tasks_seen": 40,
+            "tasks_visited": 10,
+            "threads_seen": 50,
+            "sampler_cpu_ns": 4_000_000,
+            "elapsed_ns": 500_000_000,
+            "visit_ns": 800,
+            "tick_ns": 80_000,
+            "window": 4.0,
+            "copy_method": "guarded",
+            "drops": {"too_deep": 3, "late_tick": 0},
+        }
 
     def ignore_thread(self) -> None:
         self.ignored_threads.append(threading.current_thread().name)

@@ -281,7 +281,7 @@ def test_the_status_says_what_became_of_the_profiles(native, monkeypatch):
         failed_intervals=1,
         exporter="otel_asyncprof.export.otlp_grpc.OTLPProfileExporter('http://127.0.0.1:1')",
         last_error="gRPC UNAVAILABLE",
-        stats={"ticks": 1},
+        stats={**native.stats(), "rate": 100.0, "sampler_share": 0.008},
     )
     profiler.stop()
     assert not profiler.status().running
