@@ -7,7 +7,7 @@
 #include "safe_copy.h"
 #include "task_set.h"
 
-#define MAX_ATTEMPTS 3
+#define MAX_ATTEMPTS 8
 #define MAX_CURRENT_TASKS 256
 
 static bool is_ignored(const struct tick *tick, uint64_t native_id) {
