@@ -103,15 +103,15 @@ bool coroutine_step(struct await_chain *chain) {
     struct generator generator;
     uint64_t next;
     if (!chain->next) return false;
-    if (chain->count == chain->capacity) {
-        if (chain->capacity < MAX_AWAIT_CHAIN) return end(chain, CHAIN_LONG);
-        return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
-    }
     if (!safe_copy_word(&generator.type, chain->next + OBJECT_TYPE)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
     if (!is_generator_type(generator.type)) { /* a future or anything else: no frames of it can be read */
         if (!chain->count || !is_wrapper_type(generator.type) || chain->wrappers++ == MAX_WRAPPERS) return end(chain, CHAIN_SUSPENDED);
         if (!safe_copy_word(&next, chain->next + layout.wrapper_inner)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
         return go_on(chain, next);
+    }
+    if (chain->count == chain->capacity) {
+        if (chain->capacity < MAX_AWAIT_CHAIN) return end(chain, CHAIN_LONG);
+        return fail(chain, DROP_too_deep, RAW_FRAME_TRUNCATED);
     }
     if (!read_generator(chain->next, &generator)) return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE);
     if (generator.state == layout.state_executing) return end(chain, CHAIN_EXECUTING);

@@ -209,11 +209,12 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
         Py_XDECREF(count);
     }
     if (!drops) return NULL;
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:d,s:s,s:N}", "ticks", sums.ticks, "samples", sums.samples, "faults", sums.faults,
-                         "tasks_seen", sums.tasks_seen, "tasks_visited", sums.tasks_visited, "threads_seen", sums.threads_seen,
-                         "sampler_cpu_ns", sums.sampler_cpu_ns, "elapsed_ns", sums.elapsed_ns, "visit_ns", sums.visit_ns, "tick_ns",
-                         sums.tick_ns, "window", sums.window, "copy_method",
-                         safe_copy_method() == SAFE_COPY_GUARDED ? "guarded" : "syscall", "drops", drops);
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:d,s:s,s:N}", "ticks", sums.ticks, "samples",
+                         sums.samples, "faults", sums.faults, "tasks_seen", sums.tasks_seen, "tasks_visited", sums.tasks_visited,
+                         "threads_seen", sums.threads_seen, "sampler_cpu_ns", sums.sampler_cpu_ns, "export_cpu_ns",
+                         sums.export_cpu_ns, "elapsed_ns", sums.elapsed_ns, "visit_ns", sums.visit_ns, "tick_ns", sums.tick_ns,
+                         "window", sums.window, "copy_method", safe_copy_method() == SAFE_COPY_GUARDED ? "guarded" : "syscall",
+                         "drops", drops);
 }
 
 static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {

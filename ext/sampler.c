@@ -182,6 +182,7 @@ struct sampler_stats sampler_stats(void) {
     stats.tasks_seen = tick->tasks_seen;
     stats.tasks_visited = tick->tasks_visited;
     stats.threads_seen = tick->threads_seen;
+    stats.export_cpu_ns = tick->ignored_cpu_ns;
     stats.sampler_cpu_ns = __atomic_load_n(&sampler->cpu_ns, __ATOMIC_RELAXED);
     stats.elapsed_ns = (sampler->end_ns ? sampler->end_ns : clock_monotonic_ns()) - sampler->begin_ns;
     stats.window = tick->work.window;

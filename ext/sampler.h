@@ -9,7 +9,7 @@
 #include "tick.h"
 
 struct sampler_stats {
-    uint64_t ticks, samples, faults, tasks_seen, tasks_visited, threads_seen, sampler_cpu_ns, elapsed_ns;
+    uint64_t ticks, samples, faults, tasks_seen, tasks_visited, threads_seen, sampler_cpu_ns, export_cpu_ns, elapsed_ns;
     uint64_t visit_ns, tick_ns; /* cost of one task visited and of a whole tick, smoothed */
     double window;              /* a task is looked at in one of so many ticks */
 };

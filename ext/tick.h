@@ -132,6 +132,7 @@ struct tick {
 
     /* sums since start */
     uint64_t ticks, samples, tasks_seen, tasks_visited, threads_seen;
+    uint64_t ignored_cpu_ns; /* CPU time of the ignored threads */
 };
 
 /* NULL when memory is short. */

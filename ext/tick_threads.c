@@ -131,10 +131,12 @@ bool tick_nothing_ran(struct tick *tick) {
     return count == tick->n_threads;
 }
 
-/* Of an ignored thread only the CPU clock is read: to know whether it ran. */
+/* Of an ignored thread only the CPU clock is read: to know whether it ran, and how much. */
 static void note_ignored_thread(struct tick *tick, const struct thread_state *thread) {
     struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
-    if (record && thread_record_read_cpu(&tick->records, record)) tick->settled = false;
+    uint64_t used_ns = record ? thread_record_read_cpu(&tick->records, record) : 0;
+    tick->ignored_cpu_ns += used_ns;
+    tick->settled &= !used_ns;
 }
 
 /* Every thread that runs, and as many of those at rest as there is time for. */

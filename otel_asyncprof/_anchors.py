@@ -136,9 +136,9 @@ def _asyncio_code() -> dict[str, types.CodeType | None]:
         "code_wait_for": tasks.wait_for.__code__ if sys.version_info < (3, 12) else None,
         "code_cancel_and_wait": tasks._cancel_and_wait.__code__,
         "code_group_end": getattr(group, "_aexit", group.__aexit__).__code__,
-        "code_next_completed": iterator._wait_for_one.__code__
-        if iterator
-        else _inner_code(tasks.as_completed, "_wait_for_one"),
+        "code_next_completed": (
+            iterator._wait_for_one.__code__ if iterator else _inner_code(tasks.as_completed, "_wait_for_one")
+        ),
         "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),
     }
 

@@ -4,7 +4,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
         rate: float  # ticks per second
         sampler_share: float  # of one core
+
 
 _logger = logging.getLogger(__name__)
 
@@ -87,10 +88,8 @@ class _Instrument:
 
 
 def _cpu_time(health: Health) -> _Values:
-    stats: Mapping[str, Any] = health.stats
-    for component, key in (("sampler", "sampler_cpu_ns"), ("export", "export_cpu_ns")):
-        if key in stats:
-            yield stats[key] / 1e9, {"component": component}
+    yield health.stats["sampler_cpu_ns"] / 1e9, {"component": "sampler"}
+    yield health.stats["export_cpu_ns"] / 1e9, {"component": "export"}
 
 
 def _intervals(health: Health) -> _Values:

@@ -13,6 +13,7 @@ class Stats(TypedDict):
     tasks_visited: int
     threads_seen: int
     sampler_cpu_ns: int
+    export_cpu_ns: int  # of the threads given to ignore_thread()
     elapsed_ns: int  # since the start
     visit_ns: int  # cost of one suspended task, smoothed
     tick_ns: int  # cost of one tick, smoothed

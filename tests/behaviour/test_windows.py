@@ -85,14 +85,16 @@ def test_parents_of_short_lived_children_give_no_sample_of_their_own(run: RunTar
 def test_a_task_that_waits_for_plain_futures_gives_its_own_stack(run: RunTarget) -> None:
     """R4 speaks of tasks: the same constructs, told apart from the waiting side, with nothing in them to stand on."""
     profile = run("plain_futures", rate=1000, tasks_per_tick=4)
-    assert profile.waiting() == profile.expect_waiting(
+    expected = [
         "Task-1: main | directly: directly",
         "Task-1: main | gather: in_gather",
         "Task-1: main | wait: in_wait > wait > _wait",
         "Task-1: main | wait_for: in_wait_for > wait_for",
         "Task-1: main | shield: in_shield",
-        f"Task-1: main | as_completed: in_as_completed > {NEXT_ONE} > Queue.get",
-    )
+    ]
+    if sys.version_info >= (3, 13):  # before, nothing leads from the waiting task to what it waits for
+        expected.append(f"Task-1: main | as_completed: in_as_completed > {NEXT_ONE} > Queue.get")
+    assert profile.waiting() == profile.expect_waiting(*expected)
 
 
 @pytest.mark.parametrize("way", ["create_task", "loop.create_task", "ensure_future", "Task"])

@@ -61,6 +61,7 @@ class FakeNative(SimpleNamespace):
             "tasks_visited": 10,
             "threads_seen": 50,
             "sampler_cpu_ns": 4_000_000,
+            "export_cpu_ns": 0,
             "elapsed_ns": 500_000_000,
             "visit_ns": 800,
             "tick_ns": 80_000,
