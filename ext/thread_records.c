@@ -67,6 +67,11 @@ bool thread_records_seems_to_rest(struct thread_records *records, const struct t
     return true;
 }
 
+void thread_records_keep(struct thread_records *records, const struct thread_state *thread) {
+    struct thread_record *record = find(records, thread);
+    if (record) record->last_tick = records->tick;
+}
+
 /* A clock is asked once in a tick: it is a system call. */
 static bool ask_clock(const struct thread_records *records, struct thread_record *record) {
     if (record->asked_tick == records->tick) return true;
@@ -106,11 +111,11 @@ uint64_t thread_record_read_cpu(struct thread_records *records, struct thread_re
 
 bool thread_record_on_cpu(const struct thread_record *record, bool holds_gil, uint64_t used_ns, uint64_t elapsed_ns) {
     uint64_t cpu;
-    /* A clock that went on while its stack was copied belongs to a running thread. One that stood still may have lost its CPU to
-       us or to others. With the interpreter's lock it has, as it goes on as soon as it can. Without, it sleeps, unless it runs code
+    /* With the interpreter's lock it runs, or has lost its CPU to us or to others: it goes on as soon as it can. Without, a clock that
+       went on while its stack was copied belongs to a running thread. One that stood still sleeps, unless it lost its CPU in code
        of an extension: the kernel knows, but is asked only about one that has run much, since the answer takes as long as a tick. */
-    if (os_thread_cpu_ns(record->native_id, &cpu) && cpu > record->cpu_ns) return true;
     if (holds_gil) return true;
+    if (os_thread_cpu_ns(record->native_id, &cpu) && cpu > record->cpu_ns) return true;
     return used_ns >= elapsed_ns / MUCH && os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;
 }
 

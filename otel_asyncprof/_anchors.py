@@ -126,7 +126,7 @@ def _inner_code(function: types.FunctionType, name: str) -> types.CodeType | Non
 
 
 def _asyncio_code() -> dict[str, types.CodeType | None]:
-    """The code of asyncio's functions in which a task waits for other tasks; None where this version has no such function."""
+    """The code of asyncio's functions in which a task waits for other tasks; None for those that this version lacks."""
     tasks: Any = asyncio.tasks
     group = asyncio.TaskGroup
     iterator = getattr(tasks, "_AsCompletedIterator", None)  # 3.13; before, a function inside as_completed

@@ -1,4 +1,4 @@
-"""Ten thousand tasks of different names; their samples are collected while this thread looks how long it stands still."""
+"""Ten thousand tasks with names of their own; while their samples are collected, this thread watches for its pauses."""
 
 import asyncio
 import sys
@@ -43,7 +43,8 @@ async def main() -> None:
             while time.perf_counter() < end:
                 await asyncio.sleep(0)
             after = profiler.stats()
-            assert before is not None and after is not None
+            assert before is not None
+            assert after is not None
             REPORT["samples"].append(after["samples"] - before["samples"])
             REPORT["longest_pauses"].append(longest_pause_during(threading.Thread(target=profiler.force_flush)))
     for task in tasks:
