@@ -67,9 +67,11 @@ bool thread_records_seems_to_rest(struct thread_records *records, const struct t
     return true;
 }
 
-void thread_records_keep(struct thread_records *records, const struct thread_state *thread) {
+bool thread_records_keep_unread(struct thread_records *records, const struct thread_state *thread) {
     struct thread_record *record = find(records, thread);
-    if (record) record->last_tick = records->tick;
+    if (!record || record->asked_tick == records->tick) return false;
+    record->last_tick = records->tick;
+    return true;
 }
 
 /* A clock is asked once in a tick: it is a system call. */

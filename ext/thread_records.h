@@ -56,8 +56,8 @@ struct thread_words thread_words(const struct thread_state *thread);
 /* Whether it looks as if a thread that was at rest still is; its record then lives on without a look. */
 bool thread_records_seems_to_rest(struct thread_records *records, const struct thread_state *thread);
 
-/* Keeps the record of a thread that this tick does not look at. */
-void thread_records_keep(struct thread_records *records, const struct thread_state *thread);
+/* Keeps the record of a thread that this tick need not look at. False when there is none, or its clock has been read already. */
+bool thread_records_keep_unread(struct thread_records *records, const struct thread_state *thread);
 
 /* The record of a thread, made when it is new; NULL when there are too many. */
 struct thread_record *thread_records_find(struct thread_records *records, const struct thread_state *thread, uint64_t now_ns);

@@ -135,10 +135,7 @@ bool tick_nothing_ran(struct tick *tick) {
 /* Of an ignored thread only the CPU clock is read: to know whether it ran, and how much. The first matters only while all others
    rest, the second now and then: a clock takes as long to read as a task. */
 static void note_ignored_thread(struct tick *tick, const struct thread_state *thread) {
-    if (!tick->settled && tick->ticks % TICKS_PER_READING && tick->records.first_tick_done) {
-        thread_records_keep(&tick->records, thread);
-        return;
-    }
+    if (!tick->settled && tick->ticks % TICKS_PER_READING && thread_records_keep_unread(&tick->records, thread)) return;
     struct thread_record *record = thread_records_find(&tick->records, thread, tick->now_ns);
     uint64_t used_ns = record ? thread_record_read_cpu(&tick->records, record) : 0;
     tick->ignored_cpu_ns += used_ns;

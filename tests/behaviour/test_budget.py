@@ -27,7 +27,7 @@ def test_a_process_in_which_nothing_runs_is_seen_as_it_is(run_once: RunTarget) -
         ("<module>", "start_target", "main", "mover", "before", "sleep"),
         ("<module>", "start_target", "main", "mover", "after", "sleep"),
     }
-    assert wall_seconds([s for s in of_mover if "after" in s.names]) == pytest.approx(0.3, abs=0.05)
+    assert wall_seconds([s for s in of_mover if "after" in s.names]) == pytest.approx(0.3, abs=0.1)
     assert wall_seconds(of_mover) == pytest.approx(profile.report["moved"], rel=0.1)
 
 
