@@ -57,7 +57,7 @@ uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
     if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
     if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
-    adjust_slots(budget, cost->all_slots);
+    if (cost->all_slots) adjust_slots(budget, cost->all_slots);
     if (cost->idle_threads) adjust_idle_threads(budget, cost->idle_threads);
     budget->credit_ns += (double)cost->wall_ns * budget->share;
     if (budget->credit_ns > most) budget->credit_ns = most;

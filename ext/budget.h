@@ -23,7 +23,7 @@ struct tick_cost {
     uint64_t cpu_ns;   /* of all, waking up included */
     uint64_t tasks_ns; /* of it for suspended tasks */
     uint64_t slots, visits;
-    uint64_t all_slots; /* of the task set */
+    uint64_t all_slots; /* of the task set; 0: it was not looked at */
     uint64_t idle_threads; /* there were, looked at or not */
     uint64_t wall_ns;  /* since the tick before */
 };

@@ -87,6 +87,11 @@ static bool is_task_type(struct task_table *table, uint64_t type) {
     return true;
 }
 
+bool tasks_is_task(struct task_table *table, uint64_t address) {
+    uint64_t type;
+    return safe_copy_word(&type, address + OBJECT_TYPE) && is_task_type(table, type);
+}
+
 uint32_t tasks_meet(struct task_table *table, uint64_t address) {
     uint8_t bytes[TASK_BYTES];
     uint64_t type;

@@ -14,6 +14,7 @@ static uint32_t find_spawner(struct tick *tick, uint32_t position) {
     bool inherited = view.owner != tick->tasks.tasks[position].address;
     uint64_t address = inherited ? view.owner : view.spawner;
     if (!address || span_link_ended(inherited ? view.cell : view.spawner_cell)) return NO_TASK;
+    if (!tasks_is_task(&tick->tasks, address)) return NO_TASK;
     uint32_t spawner = tick_meet(tick, address);
     if (spawner == NO_TASK || spawner == position) return NO_TASK;
     if (!span_link_read(tick->tasks.tasks[spawner].context, &spawner_view) || span_link_ended(spawner_view.cell)) return NO_TASK;

@@ -131,19 +131,14 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
 }
 
 /* Tasks made one after the other stand side by side in the task set, often all of one kind. So what is looked at in one tick is a
-   number of blocks far from each other: the window goes over them in the order of multiples of the golden ratio. */
-static uint64_t spread(uint64_t index, uint64_t blocks) {
-    uint64_t stride = (uint64_t)((double)blocks * 0.6180339887498949) | 1; /* odd, and blocks a power of two: each is met once */
-    return index * stride & (blocks - 1);
-}
-
+   number of blocks far from each other. */
 static void meet_slots(struct tick *tick, const struct task_set *set, struct slice slice, uint32_t block) {
     uint64_t blocks = set->slots / block;
     for (uint64_t done = 0; done < slice.count;) {
         uint64_t addresses[TASK_SET_SLOTS_PER_READ];
         size_t count = 0;
         for (; done < slice.count && count + block <= TASK_SET_SLOTS_PER_READ; done++)
-            count += task_set_read(set, spread(slice.first + done, blocks) * block, block, addresses + count);
+            count += task_set_read(set, window_spread(slice.first + done, blocks) * block, block, addresses + count);
         for (size_t i = 0; i < count; i++) task_prefetch(addresses[i]);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);

@@ -24,3 +24,8 @@ struct slice window_next(struct window *window, uint64_t slots, uint64_t count) 
     window->covered += count;
     return slice;
 }
+
+uint64_t window_spread(uint64_t index, uint64_t places) {
+    uint64_t stride = (uint64_t)((double)places * 0.6180339887498949) | 1; /* multiples of the golden ratio; odd: each place once */
+    return index * stride & (places - 1);
+}

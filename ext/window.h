@@ -23,4 +23,8 @@ void window_init(struct window *window, uint64_t seed);
    must not be seen at one phase only. */
 struct slice window_next(struct window *window, uint64_t slots, uint64_t count);
 
+/* The place of each index, among a power of two of places, such that neighbours among the indexes lie far from each other and every
+   run of them is spread evenly over all places. */
+uint64_t window_spread(uint64_t index, uint64_t places);
+
 #endif

@@ -16,6 +16,7 @@ TABLES = ["drop.c", "arena.c", "intern_table.c", "string_table.c", "stack_table.
 PROGRAMS = {
     "test_arena": ["arena.c"],
     "test_budget": ["budget.c"],
+    "test_window": ["window.c"],
     "test_line_table": ["line_table.c"],
     "test_intern_table": ["intern_table.c"],
     "test_stack_table": TABLES,

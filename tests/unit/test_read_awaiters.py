@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from reader_helpers import awaiters, forever, named, read_all, settle, standing, start, wait_on
 
+from otel_asyncprof import _native
+
 MAX_AWAITERS = 8
 MAX_HOPS = 6
 HOUR = 3600
@@ -174,6 +176,14 @@ ONE_STANDS_ON_MAIN = [
 def test_an_awaited_task_stands_on_the_task_that_awaits_it(main: Callable[[], Any]) -> None:
     """However it is awaited, and whatever else watches it."""
     assert read_all(main()) == {"main": [], "child": ["main"]}
+
+
+@pytest.mark.parametrize("main", [*BOTH_STAND_ON_MAIN, *ONE_STANDS_ON_MAIN], ids=lambda main: main.__name__)
+def test_the_waiting_side_says_that_it_waits_for_tasks(main: Callable[[], Any]) -> None:
+    """In every construct, but not while it works in a group's body; and what it waits for does not."""
+    with standing(main()) as tasks:
+        waits = {name: _native.read_task(id(task))["awaits_tasks"] for name, task in tasks.items()}
+    assert waits == {name: name == "main" and main is not group_in_body for name in waits}
 
 
 def test_wait_for_a_coroutine_is_a_task_in_3_11_only() -> None:

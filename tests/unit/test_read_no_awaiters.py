@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from reader_helpers import event_loop, forever, named, prepare, read_all, settle, start, wait_on
+from reader_helpers import event_loop, forever, named, prepare, read_all, settle, standing, start, wait_on
 
 from otel_asyncprof import _native
 
@@ -102,25 +102,32 @@ async def abandoned_shield() -> None:
 kept: list[Any] = []
 
 
-@pytest.mark.parametrize(
-    "main",
-    [
-        hand_over_by_queue,
-        hand_over_by_event,
-        hand_over_by_lock,
-        hand_over_by_future,
-        user_function,
-        user_closure_over_tasks,
-        user_closure_over_a_future_of_nobody,
-        user_partial_over_a_task,
-        user_method,
-        user_callable,
-        user_set_of_tasks,
-        abandoned_gather,
-        abandoned_shield,
-    ],
-    ids=lambda main: main.__name__,
-)
+NOBODY_AWAITS = [
+    hand_over_by_queue,
+    hand_over_by_event,
+    hand_over_by_lock,
+    hand_over_by_future,
+    user_function,
+    user_closure_over_tasks,
+    user_closure_over_a_future_of_nobody,
+    user_partial_over_a_task,
+    user_method,
+    user_callable,
+    user_set_of_tasks,
+    abandoned_gather,
+    abandoned_shield,
+]
+
+
+@pytest.mark.parametrize("main", NOBODY_AWAITS, ids=lambda main: main.__name__)
+def test_a_task_beside_others_is_not_seen_to_wait_for_them(main: Callable[[], Any]) -> None:
+    """None of them waits for a task."""
+    with standing(main()) as tasks:
+        waits = {name: _native.read_task(id(task))["awaits_tasks"] for name, task in tasks.items()}
+    assert waits == dict.fromkeys(waits, False)
+
+
+@pytest.mark.parametrize("main", NOBODY_AWAITS, ids=lambda main: main.__name__)
 def test_a_task_that_nobody_awaits_has_no_awaiter(main: Callable[[], Any]) -> None:
     """A callback that somebody added, or a primitive between two tasks, makes none."""
     found = read_all(main())
