@@ -17,18 +17,18 @@ struct thread_words {
 };
 
 struct thread_record {
-    uint32_t native_id;
     uint64_t unique_id;      /* of the Python thread state: kernel ids are used again */
-    uint64_t cpu_ns;         /* at the last look */
+    uint32_t native_id;
+    uint32_t last_tick;
+    bool rested;             /* it had used no CPU when it was last looked at, and runs no loop */
+    struct thread_words words; /* at that look */
+    uint64_t cpu_ns;         /* at that look */
     uint64_t asked_cpu_ns;   /* the last answer of the clock, which may be later than that look */
     uint32_t asked_tick;     /* when that was */
     uint64_t pending_cpu_ns; /* used but not yet given to a stack seen running */
     uint64_t loop;           /* the loop that entry_depth belongs to */
-    bool rested;             /* it had used no CPU when it was last looked at, and runs no loop */
-    struct thread_words words; /* at that look */
     uint32_t stack, interval; /* its stack then, in the tables of that interval */
     uint32_t entry_depth;    /* frames of the code that started it */
-    uint32_t last_tick;
     uint64_t name_read_ns;
     char name[MAX_THREAD_NAME];
     size_t name_size;

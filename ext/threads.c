@@ -53,6 +53,11 @@ size_t threads_read(struct thread_state *threads, size_t capacity) {
     return count;
 }
 
+void threads_prefetch(const struct thread_state *threads, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t offset = 0; offset < layout.thread_size; offset += CACHE_LINE) safe_copy_touch(threads[i].address + offset);
+}
+
 bool threads_read_name(uint64_t ident, char *name, size_t *size) {
     uint64_t thread, string;
     return read_dict_int_value(anchors.threads, (int64_t)ident, &thread) && read_attribute(thread, anchors.name_name, &string) &&

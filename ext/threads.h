@@ -14,6 +14,9 @@
    each state must name its interpreter and its neighbour, so a state freed meanwhile ends the walk instead of leading astray. */
 size_t threads_read(struct thread_state *threads, size_t capacity);
 
+/* Asks for the memory of the states that an earlier reading has found, all at once: the list itself leads from one to the next. */
+void threads_prefetch(const struct thread_state *threads, size_t count);
+
 /* Python's name of the thread, from threading's own table. */
 bool threads_read_name(uint64_t ident, char *name, size_t *size);
 

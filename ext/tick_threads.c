@@ -145,6 +145,7 @@ static void note_ignored_thread(struct tick *tick, const struct thread_state *th
 /* Every thread that runs, and as many of those at rest as there is time for. */
 void tick_look_at_threads(struct tick *tick) {
     tick->next_thread_id = next_thread_id();
+    threads_prefetch(tick->threads, tick->n_threads);
     tick->n_threads = threads_read(tick->threads, MAX_THREADS);
     uint64_t n_resting = 0, nth = 0;
     for (size_t i = 0; i < tick->n_threads; i++) {
