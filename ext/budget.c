@@ -6,7 +6,7 @@
 #define SMOOTHING (1.0 / 16)
 #define STEP (1.0 / 32)        /* of the way to where the budget would be used up */
 #define FIRST_SLOT_NS 1000.0   /* assumed before anything was measured: a cautious start */
-#define LEAST_SLOTS 16         /* looked at in a tick, whatever the rest costs */
+#define LEAST_SLOTS 64        /* looked at in a tick, whatever the rest costs: a small service is seen whole */
 #define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
 #define FEWER_IDLE_THREADS 0.95
 #define MORE_IDLE_THREADS 1.02

@@ -34,7 +34,10 @@ TEST(the_last_slice_of_a_turn_may_run_into_its_first) {
     window_init(&window, 7);
     for (unsigned i = 0; i < 4; i++) visit(&window, 10, 3);
     unsigned twice = 0;
-    for (unsigned i = 0; i < 10; i++) CHECK(visits[i] >= 1), twice += visits[i] == 2;
+    for (unsigned i = 0; i < 10; i++) {
+        CHECK(visits[i] >= 1);
+        twice += visits[i] == 2;
+    }
     CHECK(twice == 2);
 }
 

@@ -33,7 +33,7 @@ async def main() -> None:
     tasks = [loop.create_task(rest(), name=f"rest {number}") for number in range(COUNT)]
     await asyncio.sleep(0)
     sys.setswitchinterval(1e-4)
-    REPORT["longest_pauses"], REPORT["samples"] = [], []
+    REPORT["longest_pauses"], REPORT["samples"], REPORT["of_sleeps"] = [], [], []
     with phase():
         profiler = _profiler._active()
         assert profiler is not None
@@ -46,7 +46,10 @@ async def main() -> None:
             assert before is not None
             assert after is not None
             REPORT["samples"].append(after["samples"] - before["samples"])
+            begun = time.perf_counter()
             REPORT["longest_pauses"].append(longest_pause_during(threading.Thread(target=profiler.force_flush)))
+            taken = time.perf_counter() - begun
+            REPORT["of_sleeps"].append(longest_pause_during(threading.Thread(target=time.sleep, args=(taken,))))
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
