@@ -6,7 +6,8 @@
 #define SMOOTHING (1.0 / 16)
 #define STEP (1.0 / 32)        /* of the way to where the budget would be used up */
 #define FIRST_SLOT_NS 1000.0   /* assumed before anything was measured: a cautious start */
-#define LEAST_SLOTS 64        /* looked at in a tick, whatever the rest costs: a small service is seen whole */
+#define LEAST_SLOTS 32         /* looked at in a tick, whatever the rest costs */
+#define SMALL_SET 256          /* slots; a set as small is seen whole in every fourth tick at least */
 #define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
 #define FEWER_IDLE_THREADS 0.95
 #define MORE_IDLE_THREADS 1.02
@@ -36,11 +37,11 @@ static void smooth(double *value, double now) { *value += *value ? SMOOTHING * (
 
 /* A part of the cost for tasks does not grow with their number, so that no division gives the right one: it is felt for. */
 static void adjust_slots(struct budget *budget, uint64_t all_slots) {
-    double most = all_slots > LEAST_SLOTS ? 2.0 * (double)all_slots : 2.0 * LEAST_SLOTS;
+    double least = all_slots <= SMALL_SET ? SMALL_SET / 4.0 : LEAST_SLOTS, most = 2.0 * (double)all_slots;
     double step = STEP * (allowance(budget) - budget->tick_ns) / budget->slot_ns;
     budget->slots += step < budget->slots ? step : budget->slots; /* at most twice as many at once */
     if (budget->slots > most) budget->slots = most;
-    if (budget->slots < LEAST_SLOTS) budget->slots = LEAST_SLOTS;
+    if (budget->slots < least) budget->slots = least;
 }
 
 static void adjust_idle_threads(struct budget *budget, uint64_t all_threads) {

@@ -63,12 +63,18 @@ TEST(the_window_is_narrowed_and_the_rate_kept) {
 }
 
 TEST(idle_threads_come_after_the_window_and_before_the_rate) {
-    struct program program = {.fixed_ns = 40000, .slot_ns = 300, .slots = 100000, .idle_thread_ns = 1000, .idle_threads = 200};
+    struct program program = {.fixed_ns = 50000, .slot_ns = 300, .slots = 100000, .idle_thread_ns = 1000, .idle_threads = 200};
     struct result result = simulate(0.01, program, 100);
     CHECK(result.ticks >= 9500);
     CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS);
     CHECK(result.idle_threads > 20 && result.idle_threads < 60);
-    CHECK(result.slots < 80);
+    CHECK(result.slots < 60);
+}
+
+TEST(a_small_set_is_seen_whole_every_fourth_tick_whatever_the_rest_costs) {
+    struct result result = simulate(0.01, (struct program){.fixed_ns = 500000, .slot_ns = 300, .slots = 256}, 100);
+    CHECK(4 * result.slots >= 256);
+    CHECK(result.used_ns <= result.end_ns / 100 + 11 * MS);
 }
 
 TEST(costly_ticks_use_the_share_and_one_second_of_it_saved_up) {
