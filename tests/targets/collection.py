@@ -1,4 +1,4 @@
-"""Ten thousand tasks with names of their own; while their samples are collected, this thread watches for its pauses."""
+"""Ten thousand tasks with names of their own; while their samples are collected, this thread works on."""
 
 import asyncio
 import sys
@@ -18,14 +18,13 @@ async def rest() -> None:
     await asyncio.sleep(600)
 
 
-def longest_pause_during(thread: threading.Thread) -> float:
-    """Of this thread, which runs nothing but this loop, from the other one's start to its end."""
-    longest, last = 0.0, time.perf_counter()
+def share_at_work_during(thread: threading.Thread) -> float:
+    """Of the other thread's time, from its start to its end, in which this one has a CPU and the lock."""
+    begun, worked = time.perf_counter(), time.thread_time()
     thread.start()
     while thread.is_alive():
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    return longest
+        pass
+    return (time.thread_time() - worked) / (time.perf_counter() - begun)
 
 
 async def main() -> None:
@@ -33,7 +32,7 @@ async def main() -> None:
     tasks = [loop.create_task(rest(), name=f"rest {number}") for number in range(COUNT)]
     await asyncio.sleep(0)
     sys.setswitchinterval(1e-4)
-    REPORT["longest_pauses"], REPORT["samples"], REPORT["of_sleeps"] = [], [], []
+    REPORT["samples"], REPORT["at_work"], REPORT["at_work_beside_a_sleep"] = [], [], []
     with phase():
         profiler = _profiler._active()
         assert profiler is not None
@@ -47,9 +46,9 @@ async def main() -> None:
             assert after is not None
             REPORT["samples"].append(after["samples"] - before["samples"])
             begun = time.perf_counter()
-            REPORT["longest_pauses"].append(longest_pause_during(threading.Thread(target=profiler.force_flush)))
-            taken = time.perf_counter() - begun
-            REPORT["of_sleeps"].append(longest_pause_during(threading.Thread(target=time.sleep, args=(taken,))))
+            REPORT["at_work"].append(share_at_work_during(threading.Thread(target=profiler.force_flush)))
+            sleep = threading.Thread(target=time.sleep, args=(time.perf_counter() - begun,))
+            REPORT["at_work_beside_a_sleep"].append(share_at_work_during(sleep))
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
