@@ -12,6 +12,8 @@ Frame = tuple[str, str, int, int]
 UNREADABLE = {"<unreadable>", "<truncated>"}
 Stacks = dict[str, set[str]]
 
+BURN_LINE_OF_BURN = 3  # lines after its first: the loop of targets.support.burn()
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -117,8 +119,9 @@ class Run:
         return stacks_by_task(self.select(lambda sample: sample.leaf == "burn" and sample.task_name != ""))
 
     def threads_burning(self) -> Stacks:
-        """Every thread seen inside burn() without a task, with its full stacks."""
-        return stacks_by_thread(self.select(lambda sample: sample.leaf == "burn" and sample.task_name == ""))
+        """Every thread seen in the loop of burn() without a task, with its full stacks."""
+        burning = self.select(lambda sample: sample.leaf == "burn" and sample.task_name == "")
+        return stacks_by_thread([s for s in burning if s.frames[-1][2] - s.frames[-1][3] == BURN_LINE_OF_BURN])
 
     def threads_waiting(self) -> Stacks:
         """Every thread off CPU without a task, with its full stacks."""
