@@ -112,9 +112,8 @@ static bool append_address(PyObject *addresses, uint64_t address) {
 
 static bool meet_all(struct task_table *table, const struct task_set *set, PyObject *addresses) {
     for (uint64_t slot = 0; slot < set->slots; slot += TASK_SET_SLOTS_PER_READ) {
-        uint64_t found[TASK_SET_SLOTS_PER_READ], left = set->slots - slot;
-        uint32_t n = left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ;
-        size_t count = task_set_read(set, slot, n, found);
+        uint64_t found[TASK_SET_SLOTS_PER_READ];
+        size_t count = task_set_read(set, slot, TASK_SET_SLOTS_PER_READ, found);
         for (size_t i = 0; i < count; i++) {
             uint32_t before = table->count;
             tasks_meet(table, found[i]);

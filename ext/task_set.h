@@ -23,7 +23,8 @@ struct task_set task_set_eager(void);
 struct task_set task_set_at(uint64_t set);
 
 /* The addresses of what stands in slots [first, first + count), which may run past the end and begin again; count is at most
-   TASK_SET_SLOTS_PER_READ. Returns how many addresses. */
+   TASK_SET_SLOTS_PER_READ. Never more than the whole set once, whose slots are a power of two: steps of
+   TASK_SET_SLOTS_PER_READ meet each slot once. Returns how many addresses. */
 size_t task_set_read(const struct task_set *set, uint64_t first, uint32_t count, uint64_t addresses[TASK_SET_SLOTS_PER_READ]);
 
 #endif

@@ -36,7 +36,6 @@ static void index_task(const struct task_table *table, uint32_t position) {
 void task_table_clear(struct task_table *table) {
     if (table->count) memset(table->by_address, 0, table->slots * sizeof *table->by_address);
     table->count = 0;
-    table->foreign = 0;
 }
 
 /* Twice the room, and an index twice as large as that. */
@@ -99,10 +98,8 @@ uint32_t tasks_meet(struct task_table *table, uint64_t address) {
     if (position != NO_TASK) return position;
     if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), NO_TASK;
     memcpy(&type, bytes + OBJECT_TYPE, 8);
-    if (!is_task_type(table, type)) {
-        table->foreign++; /* a task written in Python: its fields stand in a dict, and asyncio alone knows them */
-        return drop_count(DROP_foreign_task), NO_TASK;
-    }
+    /* A task written in Python has its fields in a dict, and asyncio alone knows them. */
+    if (!is_task_type(table, type)) return drop_count(DROP_foreign_task), NO_TASK;
     if (table->count == MAX_TASKS || (table->count == table->capacity && !grow(table))) return drop_count(DROP_too_many_tasks), NO_TASK;
     struct task *task = &table->tasks[table->count];
     decode(bytes, address, task);

@@ -25,7 +25,6 @@ struct task_table {
     uint32_t *by_address; /* hash index: position + 1; 0 = empty */
     uint32_t slots;
     uint64_t known_types[64]; /* type addresses that are Task or derive from it; a direct-mapped cache */
-    uint64_t foreign; /* tasks met since the last clearing that are no C tasks */
 };
 
 void task_table_init(struct task_table *table);

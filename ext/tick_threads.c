@@ -171,8 +171,7 @@ void tick_find_running_tasks(struct tick *tick) {
     for (size_t i = 0; i < count; i++) tick_meet(tick, addresses[i]);
     struct task_set set = task_set_eager();
     for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
-        uint64_t left = set.slots - slot;
-        count = task_set_read(&set, slot, left < TASK_SET_SLOTS_PER_READ ? (uint32_t)left : TASK_SET_SLOTS_PER_READ, addresses);
+        count = task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, addresses);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);
             if (position != NO_TASK) tick->seen[position].eager = true;
