@@ -115,13 +115,17 @@ class Run:
         return stacks_by_task(self.select(lambda sample: sample.state == "waiting" and sample.task_name != ""))
 
     def burning(self) -> Stacks:
-        """Every task seen inside burn(), with its full stacks."""
-        return stacks_by_task(self.select(lambda sample: sample.leaf == "burn" and sample.task_name != ""))
+        """Every task seen in the loop of burn(), with its full stacks."""
+        return stacks_by_task(sample for sample in self.in_the_loop_of_burn() if sample.task_name != "")
 
     def threads_burning(self) -> Stacks:
         """Every thread seen in the loop of burn() without a task, with its full stacks."""
-        burning = self.select(lambda sample: sample.leaf == "burn" and sample.task_name == "")
-        return stacks_by_thread([s for s in burning if s.frames[-1][2] - s.frames[-1][3] == BURN_LINE_OF_BURN])
+        return stacks_by_thread(sample for sample in self.in_the_loop_of_burn() if sample.task_name == "")
+
+    def in_the_loop_of_burn(self) -> list[Sample]:
+        """The line before it is true now and then too, but what Python says is about the loop."""
+        burning = self.select(lambda sample: sample.leaf == "burn")
+        return [sample for sample in burning if sample.frames[-1][2] - sample.frames[-1][3] == BURN_LINE_OF_BURN]
 
     def threads_waiting(self) -> Stacks:
         """Every thread off CPU without a task, with its full stacks."""
