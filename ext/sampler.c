@@ -31,7 +31,7 @@ struct sampler {
 };
 
 static struct sampler *sampler; /* NULL until the first start; kept after stop for its last interval and its sums */
-static bool running, stopping;
+static bool running, stopping, is_forked;
 static pthread_mutex_t swapped = PTHREAD_MUTEX_INITIALIZER; /* held from a swap to its release */
 static uint32_t ignored_threads[MAX_IGNORED_THREADS];
 
@@ -121,7 +121,9 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
     sampler = calloc(1, sizeof *sampler);
     pthread_mutex_unlock(&swapped);
     if (sampler) {
-        sampler->tick = tick_new(options, asyncio_directory);
+        struct tick_options all_options = *options;
+        all_options.is_forked = is_forked;
+        sampler->tick = tick_new(&all_options, asyncio_directory);
         sampler->spare = stack_table_new(STACK_TABLE_BYTES);
         if (sampler->tick) sampler->tick->stacks = stack_table_new(STACK_TABLE_BYTES);
     }
@@ -205,6 +207,7 @@ bool sampler_ignore_thread(uint32_t native_id) {
 void sampler_after_fork_in_child(void) {
     sampler = NULL;
     running = stopping = false;
+    is_forked = true;
     pthread_mutex_init(&swapped, NULL);
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) ignored_threads[i] = 0;
 }

@@ -60,7 +60,24 @@ static bool reserve_seen(struct tick *tick) {
     return seen && stitch;
 }
 
+static bool is_own_loop(const struct own_loops *own, uint64_t loop) {
+    for (unsigned i = 0; i < MAX_OWN_LOOPS; i++)
+        if (own->loops[i] == loop) return true;
+    return false;
+}
+
+void tick_note_loop(struct tick *tick, uint64_t loop) {
+    struct own_loops *own = &tick->own_loops;
+    if (tick->options.is_forked && !is_own_loop(own, loop)) own->loops[own->next++ % MAX_OWN_LOOPS] = loop;
+}
+
+static bool is_inherited(const struct tick *tick, uint64_t address) {
+    struct task task;
+    return tick->options.is_forked && task_read(address, &task) && !is_own_loop(&tick->own_loops, task.loop);
+}
+
 uint32_t tick_meet(struct tick *tick, uint64_t address) {
+    if (is_inherited(tick, address)) return NO_TASK;
     if (!reserve_seen(tick)) return drop_count(DROP_too_many_tasks), NO_TASK;
     uint32_t before = tick->tasks.count, position = tasks_meet(&tick->tasks, address);
     if (tick->tasks.count == before) return position;

@@ -18,6 +18,7 @@
 
 #define MAX_IGNORED_THREADS 8
 #define MAX_LOOPS MAX_THREADS
+#define MAX_OWN_LOOPS 64
 
 enum { FEATURE_TASKS = 1, FEATURE_AWAITERS = 2, FEATURE_SPANS = 4 };
 
@@ -28,6 +29,7 @@ struct tick_options {
     uint32_t features;   /* FEATURE_…: what the self-check found sound */
     uint32_t max_slots;  /* of the task set at a tick, whatever the budget allows; 0 = no such limit */
     bool link_local_root, link_unsampled, loop_frames, timeline;
+    bool is_forked;      /* this process is the child of a fork */
 };
 
 /* How much this tick may look at, besides the threads and tasks that run. */
@@ -80,6 +82,13 @@ struct running_loop {
     bool lost;            /* its thread's stack could not be had in this tick: neither can those of its tasks */
 };
 
+/* In the child of a fork, tasks of the parent stay in asyncio's sets for good, and will never run: those count whose loop has been
+   seen to run in this process, the last ones of such loops. */
+struct own_loops {
+    uint64_t loops[MAX_OWN_LOOPS];
+    uint32_t next;
+};
+
 /* A sample of the last full look, to be given its weight again while no thread runs. */
 struct replay_sample {
     struct sample_key key;
@@ -110,6 +119,7 @@ struct tick {
     uint32_t pool_size, pool_capacity;
     struct running_loop loops[MAX_LOOPS];
     uint32_t n_loops;
+    struct own_loops own_loops;
     uint32_t omitted;            /* location of <frames omitted> */
     struct awaiter_memo memo;
 
@@ -155,6 +165,9 @@ void tick_emit_tasks(struct tick *tick);
 
 /* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
 uint32_t tick_meet(struct tick *tick, uint64_t address);
+
+/* For the steps: a loop has been seen to run. */
+void tick_note_loop(struct tick *tick, uint64_t loop);
 
 /* For the steps: looks at the tasks from position begin on that no step has looked at; further ones may be met meanwhile. */
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);

@@ -78,6 +78,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     bool rested = record->rested && record->interval == tick->interval, blocked;
     uint64_t used_ns = thread_record_read_cpu(&tick->records, record);
     sight.loop = threads_running_loop(thread);
+    if (sight.loop) tick_note_loop(tick, sight.loop);
     record->rested = tick->cpu_is_exact && !used_ns && !sight.loop;
     record->words = thread_words(thread);
     tick->settled &= !used_ns;

@@ -3,7 +3,6 @@
 import atexit
 import dataclasses
 import logging
-import os
 import platform
 import sys
 import threading
@@ -17,7 +16,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _metrics
+from . import _fork, _metrics
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -51,8 +50,7 @@ _REPORT = "a newer otel-asyncprof may know it, else please report this line"
 
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
-_active: "weakref.ref[Profiler] | None" = None
-_fork_handler_registered = False
+_active: "weakref.ref[Profiler] | None" = None  # from the beginning of its start to the end of its stop
 
 
 @dataclass(frozen=True)
@@ -138,18 +136,20 @@ class Profiler:
                     f"its extension cannot be loaded ({_import_error}); install otel-asyncprof anew, with the pip of "
                     "this interpreter"
                 )
-            self._starting = True
+            _fork.register(_after_fork_in_child)
+            self._starting, _active = True, weakref.ref(self)
             try:
                 self._start_steps()
-            except AsyncProfError as error:
-                raise ProfilerUnavailable(str(error)) from error
             except Exception as error:
-                raise ProfilerUnavailable(f"{type(error).__name__}: {error}") from error
+                reason = str(error) if isinstance(error, AsyncProfError) else f"{type(error).__name__}: {error}"
+                raise ProfilerUnavailable(reason) from error
             finally:
                 self._starting = False
-            _active = weakref.ref(self)
-            _register_fork_handler()
+                _active = _active if self._periodic is not None else None
+            if not _native.is_running():  # a signal handler has forked meanwhile, and this is the child
+                self.after_fork_in_child()
             atexit.register(self._at_exit)
+            _fork.end_with_multiprocessing(self._at_exit)
             if self._shut_down:  # by a signal handler that interrupted the steps
                 self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=False)
                 raise ProfilerUnavailable("this profiler was shut down")
@@ -190,6 +190,11 @@ class Profiler:
     def is_running(self) -> bool:
         """Whether this profiler samples the process now."""
         return self._periodic is not None
+
+    @property
+    def is_between_states(self) -> bool:
+        """Whether a start or a stop is under way."""
+        return self._starting or self._periodic is None
 
     def stats(self) -> "ProfilerStats | None":
         """The counters of the sampler since the start, with rate and share; None when there is no extension."""
@@ -308,21 +313,32 @@ class Profiler:
         assert self._lost_before is not None
         return _metrics.Health.of_run(_native.stats(), periodic, exporter, self._lost_before)
 
-    def after_fork_in_child(self) -> None:
-        """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
+    def after_fork_in_child(self, interrupted: bool = False) -> None:
+        """Starts anew in the child of a fork; or undoes a start or a stop whose thread does not exist here."""
         exporter = self._exporter
-        if self._periodic is None or exporter is None:
+        if self._starting or self._periodic is None or exporter is None:
+            if interrupted:
+                self._forget_run()
             return
         self._periodic = None
         self._resource_reader = ResourceReader()
         _metrics.after_fork_in_child()
         try:
             exporter.after_fork()
-            self._start_sampler()
             self._start_export_thread()
+            self._start_sampler()  # last: nothing of this is to be seen in the child's profile
+            _fork.end_with_multiprocessing(self._at_exit, forked_just_now=True)
         except Exception as error:
-            _native.stop()
+            self._forget_run()
             _logger.warning("otel_asyncprof does not profile this child process: %s", type(error).__name__)
+
+    def _forget_run(self) -> None:
+        global _active
+        _native.stop()
+        self._starting = False
+        self._periodic = self._exporter = _active = None
+        _runtime_context.uninstall()
+        atexit.unregister(self._at_exit)
 
 
 def _another_is_active() -> bool:
@@ -370,18 +386,14 @@ def _attribute_flags(names: tuple[str, ...]) -> int:
     return sum(flags[name] for name in names)
 
 
-def _register_fork_handler() -> None:
-    global _fork_handler_registered
-    if not _fork_handler_registered:
-        _fork_handler_registered = True
-        os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
 def _after_fork_in_child() -> None:
     global _lifecycle
-    _lifecycle = threading.RLock()
-    if _import_error is None:
-        _native.after_fork_in_child()
-    profiler = _active() if _active is not None else None
-    if profiler is not None:
-        profiler.after_fork_in_child()
+    _native.after_fork_in_child()
+    # Its owner could take it again: a lock that cannot be had is owned by a thread that is not here.
+    interrupted = not _lifecycle.acquire(blocking=False)
+    if interrupted:
+        _lifecycle = threading.RLock()
+    else:
+        _lifecycle.release()
+    if _active is not None and (profiler := _active()) is not None:
+        profiler.after_fork_in_child(interrupted)
