@@ -16,8 +16,8 @@ _finalizer_pid = 0
 def register(in_child: Callable[[], object]) -> None:
     """Has in_child called in each child of a fork; only the first call counts, since it cannot be taken back.
 
-    Handlers are called in the order of their registration. A thread that in_child starts finds the locks held of whatever
-    was registered later; the one that it needs, of the executors that read the resource, is registered by the import above.
+    Handlers are called in the order of their registration, so a thread that in_child starts finds locks still held that
+    are freed by later ones. What it needs, the executors that read the resource, is registered by the import above.
     """
     global _in_child
     if _in_child is None:

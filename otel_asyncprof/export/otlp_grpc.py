@@ -22,7 +22,7 @@ EXPORT_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesS
 _RETRYABLE = {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
 _NOT_UNDERSTOOD = {"UNIMPLEMENTED", "INVALID_ARGUMENT"}
 
-# gRPC aborts or hangs in a child that was forked while a thread was in a call: so a fork waits for the call so long, then ends it.
+# gRPC aborts or hangs in the child of a fork in the middle of a call: a fork waits for ours so long, then ends it (seconds).
 CALL_MAY_DELAY_FORK = 0.05
 CALL_MAY_TAKE_TO_END = 1.0
 
@@ -94,7 +94,7 @@ class OTLPProfileExporter(OtlpExporter):
                 call = self._channel.unary_unary(EXPORT_METHOD, request_serializer=None, response_deserializer=None)
             try:
                 response = call(request, timeout=timeout, metadata=self._metadata)
-            except (grpc.RpcError, ValueError) as error:  # the latter from a channel that has been closed before the call
+            except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed before the call
                 if self._ended_calls != ended_calls:
                     return _ENDED_BY_FORK
                 if isinstance(error, grpc.RpcError):

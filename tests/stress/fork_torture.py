@@ -239,8 +239,9 @@ def torture(forks: int, protocol: str, seconds: float) -> Outcome:
     """Runs the application under a collector; it has so many seconds."""
     with COLLECTORS[protocol]() as collector:
         variables = {"OTEL_EXPERIMENTAL_RESOURCE_DETECTORS": "process,service_instance,otel"}
+        python = [sys.executable, "-W", "ignore::DeprecationWarning"]  # since 3.12 each fork beside threads gives one
         ended = subprocess.run(
-            [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "stress.fork_torture", "--application", "--forks", str(forks)],
+            [*python, "-m", "stress.fork_torture", "--application", "--forks", str(forks)],
             env=environment(collector, **variables) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             capture_output=True,
             text=True,

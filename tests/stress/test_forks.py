@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from conformance import check_request
 from stress.fork_torture import Outcome, torture
@@ -12,9 +10,9 @@ FORKS = {"http": 96, "grpc": 32}
 
 
 @pytest.fixture(scope="module", params=FORKS)
-def outcome(request: pytest.FixtureRequest) -> Iterator[Outcome]:
+def outcome(request: pytest.FixtureRequest) -> Outcome:
     """One run for all tests that look at it."""
-    yield torture(FORKS[request.param], request.param, 240)
+    return torture(FORKS[request.param], request.param, 240)
 
 
 def test_every_child_ends_as_it_wants_to(outcome: Outcome) -> None:
