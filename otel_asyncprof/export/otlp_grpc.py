@@ -22,7 +22,7 @@ EXPORT_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesS
 _RETRYABLE = {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
 _NOT_UNDERSTOOD = {"UNIMPLEMENTED", "INVALID_ARGUMENT"}
 
-# gRPC aborts or hangs in the child of a fork in the middle of a call: a fork waits for ours so long, then ends it (seconds).
+# gRPC aborts or hangs in the child of a fork in the middle of a call: a fork waits for ours (seconds), then ends it.
 CALL_MAY_DELAY_FORK = 0.05
 CALL_MAY_TAKE_TO_END = 1.0
 

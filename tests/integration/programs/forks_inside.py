@@ -73,9 +73,7 @@ exporter = InMemoryProfileExporter()
 profiler = Profiler(exporter=exporter, interval=3600, cpu_budget=1.0)
 profiler.start_or_raise()
 if sys.argv[1] == "main":
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(of_the_parent())
-    threading.Thread(target=loop.run_forever, daemon=True).start()
+    threading.Thread(target=asyncio.run, args=(of_the_parent(),), daemon=True).start()
     fork()
 else:
     start_the_loop(sys.argv[1])
