@@ -1,4 +1,4 @@
-"""Servers with several processes, instrumented from outside: each process that serves sends its own profiles, to the last."""
+"""Servers of several processes, instrumented from outside: each process that serves sends its profiles, to the last."""
 
 from __future__ import annotations
 
