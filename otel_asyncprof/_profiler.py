@@ -389,11 +389,6 @@ def _attribute_flags(names: tuple[str, ...]) -> int:
 def _after_fork_in_child() -> None:
     global _lifecycle
     _native.after_fork_in_child()
-    # Its owner could take it again: a lock that cannot be had is owned by a thread that is not here.
-    interrupted = not _lifecycle.acquire(blocking=False)
-    if interrupted:
-        _lifecycle = threading.RLock()
-    else:
-        _lifecycle.release()
+    before, _lifecycle = _lifecycle, _fork.lock_in_child(_lifecycle)
     if _active is not None and (profiler := _active()) is not None:
-        profiler.after_fork_in_child(interrupted)
+        profiler.after_fork_in_child(interrupted=_lifecycle is not before)
