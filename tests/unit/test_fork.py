@@ -1,12 +1,15 @@
 """Forks in the middle of something: the child is left neither hanging nor half started."""
 
 import os
+import signal
 import threading
 
 import pytest
+from integration.collectors import SILENT, GrpcCollector
 
 from otel_asyncprof import Profiler
-from otel_asyncprof.export import InMemoryProfileExporter
+from otel_asyncprof.export import InMemoryProfileExporter, ProfileExportResult
+from otel_asyncprof.export.otlp_grpc import OTLPProfileExporter
 
 CHILD_SECONDS = 30
 
@@ -15,8 +18,6 @@ def in_a_child(check):
     """Whether check() is true in a forked child, which has so many seconds."""
     child = os.fork()
     if child == 0:
-        import signal
-
         signal.alarm(CHILD_SECONDS)
         result = False
         try:
@@ -102,3 +103,19 @@ def test_a_child_in_which_nothing_can_be_started_can_be_started_later(native, wa
     native.fail_at = "start"
     assert in_a_child(check)
     assert profiler.is_running
+
+
+def test_a_fork_ends_a_grpc_call_that_lasts_and_the_profile_is_sent_again():
+    """gRPC does not survive a fork in the middle of a call; a receiver that is silent must not hold up the fork."""
+    with GrpcCollector() as collector:
+        collector.answers.append(SILENT)
+        exporter = OTLPProfileExporter(collector.endpoint, timeout=60)
+        results = []
+        exporting = threading.Thread(target=lambda: results.append(exporter.export([b""])))
+        exporting.start()
+        assert collector.wait_for(lambda: len(collector.profiles) == 1)
+        assert in_a_child(lambda: exporter._channel is None and not exporter._unusable)
+        assert collector.wait_for(lambda: len(collector.profiles) == 2)
+        exporting.join()
+        assert results == [ProfileExportResult.SUCCESS]
+        exporter.shutdown()
