@@ -1,6 +1,5 @@
 """The profiler: what is started in which order, and how it ends."""
 
-import atexit
 import dataclasses
 import logging
 import os
@@ -22,7 +21,7 @@ from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
 from .export._base import ProfileExporter
-from .export._periodic import PeriodicExport
+from .export._periodic import EXIT_TIMEOUT, PeriodicExport
 from .export._resource import ResourceReader
 from .export._sdk_transport import suppress_instrumentation
 from .export.factory import make_exporter
@@ -31,7 +30,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _runtime_context, _self_check, span_processor
+    from . import _anchors, _exit, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
-EXIT_TIMEOUT_MILLIS = 5_000.0
+EXIT_TIMEOUT_MILLIS = EXIT_TIMEOUT * 1000
 
 # What to do about a refusal.
 _SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
@@ -125,7 +124,6 @@ class Profiler:
 
     def start_or_raise(self) -> None:
         """Starts profiling, or raises ProfilerUnavailable with the reason and leaves nothing behind."""
-        global _active
         with _lifecycle:
             if self._shut_down:
                 raise ProfilerUnavailable("this profiler was shut down")
@@ -145,11 +143,11 @@ class Profiler:
                 raise ProfilerUnavailable(str(error)) from error
             except Exception as error:
                 raise ProfilerUnavailable(f"{type(error).__name__}: {error}") from error
+            except BaseException:  # of a signal handler
+                self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=True)
+                raise
             finally:
                 self._starting = False
-            _active = weakref.ref(self)
-            _register_fork_handler()
-            atexit.register(self._at_exit)
             if self._shut_down:  # by a signal handler that interrupted the steps
                 self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=False)
                 raise ProfilerUnavailable("this profiler was shut down")
@@ -222,6 +220,8 @@ class Profiler:
             span_processor.ensure_registered(self._provider())
             # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
             self._resource_reader.read(self._provider())
+            _register_fork_handler()
+            _exit.call_at_exit(_shut_down_at_exit)
             self._start_sampler()
             undo.callback(_native.stop)
             self._start_export_thread()
@@ -249,12 +249,15 @@ class Profiler:
         )
 
     def _start_export_thread(self) -> None:
+        global _active
         assert self._exporter is not None
+        watch = _exit.ExitWatch(self.config.exit_signals, self._hurry)
         periodic = PeriodicExport(
-            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle
+            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
         )
         periodic.start()
-        self._periodic = periodic
+        self._periodic, _active = periodic, weakref.ref(self)
+        watch.take_signals()
 
     def _stop(self, timeout_millis: float, *, keep_given_exporter: bool) -> bool:
         global _active
@@ -264,23 +267,27 @@ class Profiler:
                 return True
             self._periodic = None
             ends_exporter = not (keep_given_exporter and exporter is self._given_exporter)
-            _native.stop()
-            if ends_exporter:
-                exporter.finish_soon()
-            complete = periodic.stop(timeout_millis / 1000)
-            if not periodic.has_ended:
-                _logger.warning("the last profile could not be exported (%.1f s were allowed)", timeout_millis / 1000)
-            if ends_exporter:
-                exporter.shutdown()
-            _metrics.end(self._health_of(periodic, exporter))
-            _runtime_context.uninstall()
-            self._exporter = None
-            _active = None
-            atexit.unregister(self._at_exit)
+            try:
+                _native.stop()
+                if ends_exporter:
+                    exporter.finish_soon()
+                complete = periodic.stop(timeout_millis / 1000)
+                if not periodic.has_ended and not exporter.last_error:  # else the exporter has said what is wrong
+                    _exit.say_too_late(timeout_millis / 1000)
+            finally:  # whoever loses patience leaves nothing behind either
+                _active = self._exporter = None
+                _exit.give_signals_back()
+                _runtime_context.uninstall()
+                if ends_exporter:
+                    exporter.shutdown()
+                _metrics.end(self._health_of(periodic, exporter))
             return complete
 
-    def _at_exit(self) -> None:
-        self.shutdown(EXIT_TIMEOUT_MILLIS)
+    def _hurry(self) -> None:
+        """In the export thread, before the last export of a process that dies by a signal."""
+        _native.stop()
+        if self._exporter is not None:
+            self._exporter.finish_soon()
 
     def _provider(self) -> TracerProvider:
         return self._tracer_provider or trace.get_tracer_provider()
@@ -368,6 +375,12 @@ def _attribute_flags(names: tuple[str, ...]) -> int:
         "asyncprof.local_root.name": _native.ATTRIBUTE_LOCAL_ROOT_NAME,
     }
     return sum(flags[name] for name in names)
+
+
+def _shut_down_at_exit() -> None:
+    profiler = _active() if _active is not None else None
+    if profiler is not None:
+        profiler.shutdown(EXIT_TIMEOUT_MILLIS)
 
 
 def _register_fork_handler() -> None:
