@@ -60,7 +60,7 @@ PYTHON_LEVELS = (
     "_options _probe",
     "_config",
     "formats export _runtime_context span_processor",
-    "_anchors _self_check _metrics _exit",
+    "_anchors _self_check _metrics _exit _features",
     "_profiler",
     "__init__",
     "testing instrumentor",
