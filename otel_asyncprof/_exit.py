@@ -78,7 +78,7 @@ def keep_signals() -> None:
     if os.getpid() == 1:
         return
     for number in EXIT_SIGNALS:
-        handler = signal.getsignal(number)
+        handler: object = signal.getsignal(number)
         if handler == signal.SIG_DFL:
             _native.exit_signal_take(number, handler is DEFAULT_ACTION)
 

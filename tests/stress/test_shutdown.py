@@ -74,7 +74,9 @@ CASES = {
         "async def leave(): ready(); sys.exit(4)\nasync def main(): await asyncio.create_task(leave())\nasyncio.run(main())",
         4,
     ),
-    "asyncio.run has ended": Case("async def main(): last_moments()\nasyncio.run(main()); print('ready', flush=True)", 0),
+    "asyncio.run has ended": Case(
+        "async def main(): last_moments()\nasyncio.run(main()); print('ready', flush=True)", 0
+    ),
     "daemon threads that never end": Case(
         "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
         "def spin():\n    while True: sum(range(1000))\nthreading.Thread(target=spin, daemon=True).start()\nready()",
@@ -124,7 +126,8 @@ CASES = {
     "SIGTERM after stop": Case("last_moments(); profiler.stop(); ready(); time.sleep(1000)", -TERM, (TERM,)),
     "SIGTERM in a child": Case(
         "told, tells = os.pipe(); pid = os.fork()\nif not pid: ready(); os.write(tells, b'.'); time.sleep(1000)\n"
-        "os.read(told, 1); os.kill(pid, signal.SIGTERM); status = os.waitpid(pid, 0)[1]; last_moments(); sys.exit(status)",
+        "os.read(told, 1); os.kill(pid, signal.SIGTERM); status = os.waitpid(pid, 0)[1]; last_moments()\n"
+        "sys.exit(status)",
         TERM,
         profiles=2,
     ),
@@ -261,9 +264,8 @@ def deaf_outcomes() -> Iterator[dict[tuple[str, str], Future[Outcome]]]:
     def run(kind: str, end: str) -> Outcome:
         deaf: Deaf
         with DEAF[kind]() as deaf:
-            process = start(
-                START + deaf.plant + "ready(); " + ENDS[end][0], OTEL_EXPORTER_OTLP_ENDPOINT=deaf.endpoint, **deaf.variables
-            )
+            code = START + deaf.plant + "ready(); " + ENDS[end][0]
+            process = start(code, OTEL_EXPORTER_OTLP_ENDPOINT=deaf.endpoint, **deaf.variables)
             return finish(process, (TERM,) if end == "SIGTERM" else ())
 
     with ThreadPoolExecutor(len(DEAF_ENDS)) as pool:
