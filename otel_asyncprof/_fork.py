@@ -3,6 +3,7 @@
 import concurrent.futures.thread  # noqa: F401
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,14 @@ def register(in_child: Callable[[], object]) -> None:
     if _in_child is None:
         _in_child = in_child
         os.register_at_fork(after_in_child=in_child)
+
+
+def lock_in_child(lock: "threading.RLock") -> "threading.RLock":
+    """The lock itself when it is free or owned by the thread that has forked; a new one when its owner is not here."""
+    if not lock.acquire(blocking=False):
+        return threading.RLock()
+    lock.release()
+    return lock
 
 
 def end_with_multiprocessing(end: Callable[[], object], *, forked_just_now: bool = False) -> None:
