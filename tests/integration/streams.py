@@ -39,6 +39,10 @@ class Streams:
         """Every function that the profiles of a process name."""
         return {function for sample in self.samples(pid) for function in sample.functions}
 
+    def who_did(self, function: str) -> set[int]:
+        """The processes whose profiles name a function."""
+        return {pid for pid in self.pids if function in self.functions(pid)}
+
     def instances(self) -> dict[int, set[int | str]]:
         """Process id -> its values of service.instance.id."""
         return {

@@ -129,7 +129,7 @@ def test_the_last_profile_of_every_process_of_multiprocessing_arrives(method: st
     workers = [tuple(map(int, line.split())) for line in ended.stdout.splitlines()]
     assert [status for _, status in workers] == [0, 0, 0]
     streams = Streams(collector.profiles)
-    assert {pid for pid in streams.pids if "in_a_worker" in streams.functions(pid)} == {pid for pid, _ in workers}
+    assert streams.who_did("in_a_worker") == {pid for pid, _ in workers}
     assert len(set().union(*streams.instances().values())) == len(streams.pids)
     assert "Traceback" not in ended.stderr
 

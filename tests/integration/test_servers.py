@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,14 +30,27 @@ UVICORN = ("uvicorn", "served:asgi", "--workers", str(WORKERS), "--log-level", "
 GUNICORN = ("gunicorn", "--workers", str(WORKERS), "--log-level", "error", "--graceful-timeout", "10")
 SYNC = (*GUNICORN, "served:wsgi")
 ASYNC = (*GUNICORN, "--worker-class", "uvicorn_worker.UvicornWorker", "served:asgi")
-SERVERS = {
-    "uvicorn": UVICORN,
-    "gunicorn sync": (*SYNC, "--bind"),
-    "gunicorn sync preload": (*SYNC, "--preload", "--bind"),
-    "gunicorn uvicorn": (*ASYNC, "--bind"),
-    "gunicorn uvicorn preload": (*ASYNC, "--preload", "--bind"),
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a server is started, and what is done to it."""
+
+    command: tuple[str, ...]
+    work: str = "works_in_wsgi"
+    reloads: bool = False
+    interval: str = "3600"  # all of it is in last profiles
+
+
+# gunicorn's uvicorn worker puts back the default action of SIGTERM and raises that, after which no code runs any more:
+# what its processes saw since the last interval is lost.
+KINDS = {
+    "uvicorn": Kind(UVICORN, "works_in_asgi", reloads=True),
+    "gunicorn sync": Kind((*SYNC, "--bind"), reloads=True),
+    "gunicorn sync preload": Kind((*SYNC, "--preload", "--bind")),
+    "gunicorn uvicorn": Kind((*ASYNC, "--bind"), "works_in_asgi", interval="0.2"),
+    "gunicorn uvicorn preload": Kind((*ASYNC, "--preload", "--bind"), "works_in_asgi", interval="0.2"),
 }
-WORK = {"wsgi": "works_in_wsgi", "asgi": "works_in_asgi"}
 
 
 def free_port() -> int:
@@ -50,13 +64,17 @@ def free_port() -> int:
 class Server:
     """A running server and what it has answered."""
 
-    def __init__(self, command: tuple[str, ...], collector: HttpCollector) -> None:
+    def __init__(self, kind: Kind, collector: HttpCollector) -> None:
         self.port = free_port()
-        bind = f"127.0.0.1:{self.port}" if command[-1] == "--bind" else str(self.port)
-        module, *arguments = command
+        module, *arguments = kind.command
+        bind = f"127.0.0.1:{self.port}" if arguments[-1] == "--bind" else str(self.port)
+        variables = {
+            "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS": "process,service_instance,otel",
+            "OTEL_ASYNCPROF_INTERVAL": kind.interval,
+        }
         self.process = subprocess.Popen(
             [INSTRUMENT, sys.executable, "-W", "ignore", "-m", module, *arguments, bind],
-            env=environment(collector, OTEL_EXPERIMENTAL_RESOURCE_DETECTORS="process,service_instance,otel"),
+            env=environment(collector, **variables),
             cwd=PROGRAMS,
             stderr=subprocess.PIPE,
             text=True,
@@ -91,9 +109,9 @@ class Server:
 
 
 @contextmanager
-def running(command: tuple[str, ...], collector: HttpCollector) -> Iterator[Server]:
+def running(kind: Kind, collector: HttpCollector) -> Iterator[Server]:
     """A server that is gone afterwards, with all its processes."""
-    server = Server(command, collector)
+    server = Server(kind, collector)
     try:
         yield server
     finally:
@@ -107,27 +125,22 @@ def has_gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-@pytest.mark.parametrize("name", SERVERS)
-def test_each_serving_process_sends_its_own_profiles_to_the_last(name: str) -> None:
-    """Those that a reload replaces, too; nothing was due before the end, so that all of it is in last profiles."""
-    command = SERVERS[name]
-    work = WORK["wsgi" if "served:wsgi" in command else "asgi"]
-    with HttpCollector() as collector, running(command, collector) as server:
-        server.ask_until(lambda: sum(count >= 5 for count in server.answers.values()) == WORKERS)
+@pytest.mark.parametrize("name", KINDS)
+def test_each_serving_process_sends_its_own_profiles(name: str) -> None:
+    """Its last one too, when a reload replaces it and when all are stopped."""
+    kind = KINDS[name]
+    with HttpCollector() as collector, running(kind, collector) as server:
+        server.ask_until(lambda: len(server.answers) == WORKERS)
         first = set(server.answers)
-        server.process.send_signal(signal.SIGHUP)
-        server.ask_until(
-            lambda: sum(count >= 5 for pid, count in server.answers.items() if pid not in first) == WORKERS
-            and all(map(has_gone, first))
-        )
+        if kind.reloads:
+            server.process.send_signal(signal.SIGHUP)
+            server.ask_until(lambda: len(server.answers) == 2 * WORKERS and all(map(has_gone, first)))
+        if kind.interval != "3600":
+            assert collector.wait_for(lambda: first <= Streams(collector.profiles).who_did(kind.work))
         stderr = server.stop()
         assert collector.wait_for(lambda: set(server.answers) <= Streams(collector.profiles).pids), stderr
         streams = Streams(collector.profiles)
-    assert len(server.answers) == 2 * WORKERS
-    assert {pid for pid in streams.pids if work in streams.functions(pid)} == set(server.answers)
-    for pid, answers in server.answers.items():
-        seconds = sum(sample.wall_ns for sample in streams.samples(pid) if work in sample.functions) / 1e9
-        assert seconds > 0.05 * answers / 2, (pid, seconds, answers)
+    assert streams.who_did(kind.work) == set(server.answers)
     assert all(len(instances) == 1 for instances in streams.instances().values())
     assert len(set().union(*streams.instances().values())) == len(streams.pids)
     ids = streams.profile_ids()
