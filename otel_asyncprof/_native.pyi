@@ -18,7 +18,7 @@ class Stats(TypedDict):
     visit_ns: int  # cost of one suspended task, smoothed
     tick_ns: int  # cost of one tick, smoothed
     window: float  # a suspended task is looked at in one of so many ticks
-    copy_method: str  # "guarded" or "syscall"
+    copy_method: str  # "guarded", "syscall" or "none": of the sampler that runs, or of the last one
     drops: dict[str, int]  # reason -> count
 
 class CollectedProfile(TypedDict):
@@ -40,6 +40,12 @@ FEATURE_SPANS: Final[int]
 
 def prepare(*, anchors: dict[str, int]) -> None:
     """Takes the anchors, so that readers can be called. RuntimeError when no layout fits, or the sampler runs."""
+
+def begin_self_check() -> None:
+    """Makes memory readable in the calling thread before a start. RuntimeError, with the reason, when it cannot be."""
+
+def end_self_check() -> None:
+    """Gives back what begin_self_check() took."""
 
 def start(
     *,

@@ -31,7 +31,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _runtime_context, _self_check, span_processor
+    from . import _anchors, _copy_method, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -94,6 +94,7 @@ class Profiler:
         self._tracer_provider = tracer_provider
         self._meter_provider = meter_provider
         self._resource_reader = ResourceReader()
+        self._copy_report: _copy_method.CopyMethodReport
         self._periodic: PeriodicExport | None = None
         self._lost_before: _metrics.Lost | None = None
         self._anchors: dict[str, int] = {}
@@ -247,6 +248,8 @@ class Profiler:
             no_signal_handlers=False,
             tasks_per_tick=self._tasks_per_tick,
         )
+        self._copy_report = _copy_method.CopyMethodReport()
+        self._copy_report.update()
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
@@ -296,6 +299,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
+        self._copy_report.update()
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
@@ -346,7 +350,8 @@ def unsupported_reason() -> str | None:
 
 def _check_interpreter(anchors: dict[str, int]) -> int:
     """Returns the features that may be trusted; without threads there is nothing to profile."""
-    failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
+    with _copy_method.readable_memory():
+        failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
     version = platform.python_version()
     if "threads" in failed:
         raise ProfilerUnavailable(
