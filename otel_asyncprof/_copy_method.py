@@ -22,9 +22,8 @@ class CopyMethodReport:
     def __init__(self) -> None:
         self._said = "guarded"
 
-    def update(self) -> None:
-        """Logs one line when the sampler reads in another way than was said last."""
-        method = _native.stats()["copy_method"]
+    def update(self, method: str) -> None:
+        """Logs one line when this method of reading is not the one that was said last."""
         if method != self._said and method in _REPORTS:
             _logger.warning("otel_asyncprof: %s", _REPORTS[method])
             self._said = method

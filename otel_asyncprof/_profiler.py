@@ -249,7 +249,7 @@ class Profiler:
             tasks_per_tick=self._tasks_per_tick,
         )
         self._copy_report = _copy_method.CopyMethodReport()
-        self._copy_report.update()
+        self._copy_report.update(_native.stats()["copy_method"])
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
@@ -299,7 +299,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
-        self._copy_report.update()
+        self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
