@@ -34,8 +34,16 @@ const char *reading_begin(bool no_signal_handlers) {
 
 void reading_use_this_thread(void) { signals_set_reader(os_thread_id()); }
 
+void reading_enter(void) { signals_reader_reads(true); }
+void reading_leave(void) { signals_reader_reads(false); }
+
 bool reading_check(void) {
-    if (have_handlers && !signals_check() && method == SAFE_COPY_GUARDED) use(system_call_works() ? SAFE_COPY_SYSCALL : SAFE_COPY_NONE);
+    if (!have_handlers || signals_are_passed_on()) return method != SAFE_COPY_NONE;
+    if (!signals_check() && method == SAFE_COPY_GUARDED) use(system_call_works() ? SAFE_COPY_SYSCALL : SAFE_COPY_NONE);
+    if (method == SAFE_COPY_GUARDED && safe_copy_method() != SAFE_COPY_GUARDED) {
+        safe_copy_use(SAFE_COPY_GUARDED);
+        if (signals_are_passed_on()) safe_copy_use(SAFE_COPY_SYSCALL); /* just now */
+    }
     return method != SAFE_COPY_NONE;
 }
 

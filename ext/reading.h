@@ -10,6 +10,10 @@ const char *reading_begin(bool no_signal_handlers);
 /* By the thread that reads, first. */
 void reading_use_this_thread(void);
 
+/* By that thread, around each tick. */
+void reading_enter(void);
+void reading_leave(void);
+
 /* By that thread, before each thread's stack and each few tasks: whether other components have taken the signals meanwhile, and the
    copy must be another one. False when nothing can be read any more: every copy then fails. */
 bool reading_check(void);

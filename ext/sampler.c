@@ -50,7 +50,8 @@ static uint64_t weight(uint64_t elapsed, uint64_t meant, uint64_t period) { retu
 
 /* One tick, and what it and the pause before it have cost. Returns how long to pause now. */
 static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns, uint64_t elapsed_ns) {
-    if (!reading_check()) return self->tick->options.period_ns;
+    reading_enter();
+    if (!reading_check()) return reading_leave(), self->tick->options.period_ns;
     struct tick_limits limits = {budget_slots(&self->budget), budget_idle_threads(&self->budget)};
     uint32_t max_slots = self->tick->options.max_slots;
     if (max_slots && limits.slots > max_slots) limits.slots = max_slots;
@@ -60,6 +61,7 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
     tick_run(self->tick, &limits, now, clock_realtime_ns(), weight_ns);
     struct tick_work work = self->tick->work;
     pthread_mutex_unlock(&self->tick_lock);
+    reading_leave();
     uint64_t cpu = clock_thread_cpu_ns();
     struct tick_cost cost = {
         .cpu_ns = cpu - self->cpu_ns,
@@ -119,8 +121,12 @@ static bool make_thread(struct sampler *self) {
 const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
                           bool no_signal_handlers) {
     if (running) return "the sampler runs already";
-    if (!span_link_learn_nodes()) return "contexts are not laid out as expected";
-    const char *refusal = reading_begin(no_signal_handlers);
+    const char *refusal = reading_begin_self_check();
+    if (refusal) return refusal;
+    bool learned = span_link_learn_nodes();
+    reading_end_self_check();
+    if (!learned) return "contexts are not laid out as expected";
+    refusal = reading_begin(no_signal_handlers);
     if (refusal) return refusal;
     pthread_mutex_lock(&swapped);
     free_sampler(sampler);

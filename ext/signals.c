@@ -11,8 +11,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "os/os.h"
 #include "safe_copy.h"
 #include "safe_copy_guarded.h"
@@ -21,6 +23,9 @@
 #define MAX_LEVELS 8
 #define MAX_REINSTALLS 3
 #define PASSING_SLOTS 256
+#define QUIET_NS 5000000000ull /* longer than a crash takes */
+#define QUIET_POLLS 100
+#define QUIET_POLL_NS 1000000
 #define KERNEL_ACTION_WORDS 64
 #define KERNEL_MASK_BYTES ((size_t)(_NSIG / 8))
 
@@ -36,6 +41,9 @@ struct level {
 static struct level levels[SIGNALS][MAX_LEVELS];
 static unsigned levels_used[SIGNALS], reinstalls[SIGNALS];
 static uint32_t changing; /* 1 while a thread looks after the levels; others then leave it to that one */
+static uint64_t passed_ns; /* when a signal was last passed on; 0 = never */
+static uint32_t passed, passed_known; /* how many were, and how many of them the reader knows of */
+static uint32_t reads;    /* 1 while the reader may be in a copy */
 static uint32_t reader;   /* kernel id of the thread that reads, in which nothing of the application runs; 0 = none */
 static const struct sigaction default_action; /* all zero: SIG_DFL */
 
@@ -121,6 +129,21 @@ static void pass_on(unsigned level, uint32_t thread, int number, siginfo_t *info
     pthread_sigmask(SIG_SETMASK, &before, NULL); /* what comes now was kept waiting by the handler's mask, and is a new signal */
 }
 
+/* An older handler may take all handlers away before it reports a crash (faulthandler puts the default back first): a copy that
+   faults then would end the process in the middle of the report. So the reader does without handlers for a while, and the crash waits
+   for the copy that may be under way. */
+static void quieten_reader(uint32_t thread) {
+    uint32_t number = __atomic_add_fetch(&passed, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&passed_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
+    if (safe_copy_method() != SAFE_COPY_GUARDED) return;
+    safe_copy_use(SAFE_COPY_SYSCALL);
+    for (unsigned i = 0; i < QUIET_POLLS && thread != __atomic_load_n(&reader, __ATOMIC_RELAXED); i++) {
+        bool knows = (int32_t)(__atomic_load_n(&passed_known, __ATOMIC_SEQ_CST) - number) >= 0;
+        if (knows || !__atomic_load_n(&reads, __ATOMIC_SEQ_CST)) break;
+        nanosleep(&(struct timespec){0, QUIET_POLL_NS}, NULL);
+    }
+}
+
 static bool take_back(int number);
 
 /* In the reading thread there is nothing of the application, so that a signal means something else there. True: no more to do. */
@@ -142,8 +165,10 @@ static void on_signal(unsigned level, int number, siginfo_t *info, void *context
     /* A signal that was sent while the copy ran is no fault of the copy. */
     if (origin != ORIGIN_FAULT || !safe_copy_resolve_fault(context)) {
         uint32_t thread = os_thread_id();
-        if (thread != __atomic_load_n(&reader, __ATOMIC_RELAXED) || !answer_in_reader(number, info, origin))
+        if (thread != __atomic_load_n(&reader, __ATOMIC_RELAXED) || !answer_in_reader(number, info, origin)) {
+            quieten_reader(thread);
             pass_on(level, thread, number, info, context, origin);
+        }
     }
     errno = error;
 }
@@ -275,6 +300,15 @@ void signals_take_back(void) {
     for (int signal = 0; signal < SIGNALS; signal++) take_back(signal_numbers[signal]);
 }
 
+bool signals_are_passed_on(void) {
+    uint32_t number = __atomic_load_n(&passed, __ATOMIC_SEQ_CST);
+    uint64_t last = __atomic_load_n(&passed_ns, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&passed_known, number, __ATOMIC_SEQ_CST);
+    return last && clock_monotonic_ns() - last < QUIET_NS;
+}
+
+void signals_reader_reads(bool now) { __atomic_store_n(&reads, now, __ATOMIC_SEQ_CST); }
+
 void signals_set_reader(uint32_t thread_id) { __atomic_store_n(&reader, thread_id, __ATOMIC_RELAXED); }
 
 /* To the byte, so that nobody can tell: the library has told interposers, but writes a flag and a function of its own. */
@@ -306,5 +340,6 @@ void signals_restore(void) {
 
 void signals_after_fork_in_child(void) {
     end_change();
+    signals_reader_reads(false);
     signals_set_reader(0);
 }

@@ -24,6 +24,12 @@ bool signals_check(void);
 /* For another thread, when the reader seems to be stuck: puts ours on top of whoever returns from its fault again and again. */
 void signals_take_back(void);
 
+/* For the reader: whether a signal that was not ours has been passed on lately. The handlers may then vanish at any moment, while others
+   report a crash; safe_copy_use(SAFE_COPY_SYSCALL) has been called, and is to hold until this is false. Asked often: a crash waits for
+   the answer as long as the reader has said that it reads. */
+bool signals_are_passed_on(void);
+void signals_reader_reads(bool now);
+
 /* The thread that reads, and in which nothing else runs; 0 when there is none. What is sent to the process and arrives there is given
    to the application's threads. */
 void signals_set_reader(uint32_t thread_id);

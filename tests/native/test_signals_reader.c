@@ -3,6 +3,7 @@
 #include "signals_common.h"
 
 #include "os/os.h"
+#include "reading.h"
 
 #include <sys/syscall.h>
 
@@ -191,6 +192,46 @@ static void test_a_crash_kills_though_a_handler_calls_us_by_number(void) {
     CHECK_EQUAL(outcome(crash_of_who_ignores), -SIGSEGV);
 }
 
+/* As faulthandler: the default first, the report then. */
+static void (*reporting)(void);
+static void take_away_and_report(int number, siginfo_t *info, void *context) {
+    (void)info, (void)context;
+    signal(number, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
+    usleep(20000);
+    _exit(OWNER_STATUS);
+}
+
+static void *sample_bad_memory(void *unused) {
+    char buffer[64];
+    reading_use_this_thread();
+    for (;;) {
+        reading_enter();
+        CHECK(reading_check());
+        for (int i = 0; i < 20; i++) CHECK(!safe_copy(buffer, (uintptr_t)bad_page, sizeof buffer));
+        __atomic_add_fetch(&reader_faults, 20, __ATOMIC_RELEASE);
+        reading_leave();
+    }
+    return unused;
+}
+
+static void crash_and_report_while_the_reader_faults(void) {
+    take_signal(&owner, take_away_and_report, 0);
+    CHECK(reading_begin(false) == NULL && strcmp(reading_method(), "guarded") == 0);
+    CHECK(pthread_create(&reader_thread, NULL, sample_bad_memory, NULL) == 0);
+    await_more_faults();
+    reporting();
+    pause();
+}
+static void raise_once(void) { raise(SIGSEGV); }
+
+static void test_no_fault_of_the_reader_cuts_a_report_short(void) {
+    for (int i = 0; i < ROUNDS; i++) {
+        reporting = i % 2 ? crash : raise_once;
+        CHECK_EQUAL(outcome(crash_and_report_while_the_reader_faults), OWNER_STATUS);
+    }
+}
+
 /* ---- what is sent to the process ---- */
 
 static pid_t handled_in;
@@ -336,6 +377,7 @@ int main(void) {
     test_a_stuck_reader_is_freed_by_another_thread();
     test_a_crash_of_the_reader_itself_kills();
     test_a_crash_kills_though_a_handler_calls_us_by_number();
+    test_no_fault_of_the_reader_cuts_a_report_short();
     test_a_signal_of_the_application_is_not_the_readers();
     test_what_was_there_is_put_back_to_the_byte();
     test_two_threads_may_take_the_signals_back();

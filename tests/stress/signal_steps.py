@@ -137,9 +137,9 @@ def between_faults() -> Iterator[None]:
 
 
 def begin_faults() -> None:
-    """The tasks are poisoned, the sampler runs and faults."""
-    poison()
+    """The sampler runs and faults. (A start itself looks at the tasks, with Python's own means.)"""
     start()
+    poison()
     await_count("faults")
 
 
