@@ -1,6 +1,7 @@
-"""What the programs of the signal tests are made of: tasks that make the sampler fault, foreign handlers, and ends of all kinds.
+"""What the programs of the signal tests are made of: tasks that make the sampler fault, foreign handlers, crashes.
 
-As a program: reads lines of Python, encoded as JSON, and runs each in a process forked from this one; answers with its exit status.
+As a program: reads programs, one JSON object a line, runs each in a process forked from this one, and answers with its
+exit status.
 """
 
 from __future__ import annotations
