@@ -24,7 +24,7 @@
 #define MAX_REINSTALLS 3
 #define PASSING_SLOTS 256
 #define QUIET_NS 5000000000ull /* longer than a crash takes */
-#define QUIET_POLLS 100
+#define MAX_QUIET_WAIT_NS 1000000000ull /* the reader may have to wait for a CPU in the middle of a copy */
 #define QUIET_POLL_NS 1000000
 #define KERNEL_ACTION_WORDS 64
 #define KERNEL_MASK_BYTES ((size_t)(_NSIG / 8))
@@ -134,10 +134,12 @@ static void pass_on(unsigned level, uint32_t thread, int number, siginfo_t *info
    for the copy that may be under way. */
 static void quieten_reader(uint32_t thread) {
     uint32_t number = __atomic_add_fetch(&passed, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&passed_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
+    uint64_t now = clock_monotonic_ns();
+    __atomic_store_n(&passed_ns, now, __ATOMIC_SEQ_CST);
     if (safe_copy_method() != SAFE_COPY_GUARDED) return;
     safe_copy_use(SAFE_COPY_SYSCALL);
-    for (unsigned i = 0; i < QUIET_POLLS && thread != __atomic_load_n(&reader, __ATOMIC_RELAXED); i++) {
+    if (thread == __atomic_load_n(&reader, __ATOMIC_RELAXED)) return;
+    while (clock_monotonic_ns() - now < MAX_QUIET_WAIT_NS) {
         bool knows = (int32_t)(__atomic_load_n(&passed_known, __ATOMIC_SEQ_CST) - number) >= 0;
         if (knows || !__atomic_load_n(&reads, __ATOMIC_SEQ_CST)) break;
         nanosleep(&(struct timespec){0, QUIET_POLL_NS}, NULL);
