@@ -1,4 +1,4 @@
-"""Prints which attributes of modules and of their classes are other objects while the profiler runs, and after it, as JSON."""
+"""Prints as JSON which attributes of modules and classes are other objects while the profiler runs, and after it."""
 
 import asyncio
 import gc
@@ -50,7 +50,9 @@ def interpreter() -> State:
         "warnings": list(warnings.filters),
         "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
         "signal mask": signal.pthread_sigmask(signal.SIG_BLOCK, []),
-        "timers": [signal.getitimer(timer) for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)],
+        "timers": [
+            signal.getitimer(timer) for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+        ],
         "environment": dict(os.environ),
         "directory": os.getcwd(),
         "threads": sorted(thread.name for thread in threading.enumerate()),
@@ -85,6 +87,7 @@ async def main() -> dict[str, list[str]]:
         await asyncio.gather(asyncio.sleep(0.05), asyncio.to_thread(os.getpid))
         during = (attributes(), interpreter())
     instrumentor.uninstrument()
+    await asyncio.gather(*(asyncio.to_thread(each.join) for each in threading.enumerate() if "asyncprof" in each.name))
     after = (attributes(), interpreter())
     return {
         "rebound while it runs": rebound(before[0], during[0]),

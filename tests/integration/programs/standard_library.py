@@ -6,10 +6,10 @@ usage: standard_library.py FILE MODULE_OR_TEST ...
 import json
 import sys
 import unittest
-from test import support
 from typing import Any
 
 from opentelemetry import trace
+from test import support
 
 
 class Outcomes(unittest.TestResult):

@@ -17,7 +17,7 @@ import threading
 import time
 import traceback
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from types import FrameType
 from typing import Any
 
@@ -25,7 +25,7 @@ from opentelemetry import baggage, context, trace
 
 tracer = trace.get_tracer("witness")
 SEEN: dict[str, Any] = {}
-Scene = Callable[[], Any]
+NEVER = 3600.0  # a loaded machine is slow at times
 
 
 def plain(value: object) -> str:
@@ -50,8 +50,8 @@ async def fails() -> None:
 
 
 async def tasks() -> list[Any]:
-    task = asyncio.create_task(leaf(0.01))
-    named = asyncio.create_task(leaf(0.01), name="named")
+    task = asyncio.create_task(leaf(0.5))
+    named = asyncio.create_task(leaf(0.5), name="named")
     await asyncio.sleep(0)
     written = io.StringIO()
     task.print_stack(file=written)
@@ -119,7 +119,7 @@ async def contexts() -> list[Any]:
             token.var.name,
             baggage.get_all(),
             len(await asyncio.create_task(inherits())),
-            len((await asyncio.to_thread(contextvars.copy_context))),
+            len(await asyncio.to_thread(contextvars.copy_context)),
         ]
         context.detach(token)
     return [*seen, listing(), contextvars.copy_context() == contextvars.copy_context()]
@@ -234,7 +234,7 @@ def interpreter() -> list[Any]:
 
 
 async def main() -> None:
-    asyncio.get_running_loop().slow_callback_duration = 3600  # a loaded machine is slow at times
+    asyncio.get_running_loop().slow_callback_duration = NEVER
     for scene in (tasks, tracebacks, cancellations, contexts, traced, lifetimes, chance):
         SEEN[scene.__name__] = await scene()
 
@@ -243,8 +243,10 @@ def warned() -> None:
     """What the interpreter says on the standard error when things are left undone."""
     leaf(0)  # never awaited
     loop = asyncio.new_event_loop()
-    loop.create_task(fails())  # its exception is never retrieved
-    loop.run_until_complete(leaf(0.01))
+    loop.slow_callback_duration = NEVER
+    task = loop.create_task(fails())  # its exception is never retrieved
+    loop.run_until_complete(asyncio.wait([task]))
+    del task
     gc.collect()
     loop.close()
 
