@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from targets.support import REPORT, expect_span, phase, tracer
+from targets.support import REPORT, expect_span, name_me, phase, tracer
 
 
 class Connection:
@@ -30,6 +30,7 @@ async def query(pool: Pool) -> str:
 
 
 async def request(pool: Pool, number: int) -> None:
+    name_me(f"request {number}")  # at once: a factory names a task after its eager first step
     with tracer().start_as_current_span(f"request {number}"):
         expect_span(f"request {number}")
         await query(pool)
