@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "code_table.h"
 #include "drop.h"
+#include "exit_signals.h"
 #include "os/os.h"
 #include "reading.h"
 #include "safe_copy.h"
@@ -86,6 +87,7 @@ static void *run(void *argument) {
     reading_use_this_thread();
     uint64_t period = self->tick->options.period_ns, last = clock_monotonic_ns(), deadline = last + period, random = last | 1;
     while (!clock_alarm_wait(&self->end, deadline + next_random(&random) % (period / JITTER_SHARE + 1))) {
+        if (exit_signals_came()) break; /* what runs now is our own wait for the last export */
         uint64_t now = clock_monotonic_ns(), elapsed = now - last;
         if (now > deadline + period) drop_count(DROP_late_tick);
         uint64_t pause = run_tick(self, now, weight(elapsed, deadline - last, period), elapsed);

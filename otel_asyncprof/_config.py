@@ -79,6 +79,7 @@ class ProfilerConfig:
         ),
     )
     file: str = _option("asyncprof.otlp", Option(variables.OTEL_ASYNCPROF_FILE, text, "a path"))
+    exit_signals: bool = _option(True, Option(variables.OTEL_ASYNCPROF_EXIT_SIGNALS, boolean, "true, false"))
     thread_context: bool = _option(False, Option(variables.OTEL_ASYNCPROF_THREAD_CONTEXT, boolean, "true, false"))
 
     def __post_init__(self) -> None:

@@ -104,6 +104,32 @@ def ignore_thread() -> bool:
 def after_fork_in_child() -> None:
     """Forgets the sampler thread of the parent and everything it was writing."""
 
+# exit_signals.c: called with the GIL, and so never between the steps of signal.signal().
+def exit_signal_is_default(signum: int, /) -> bool:
+    """Whether the kernel acts on a signal by default."""
+
+def exit_signal_take(signum: int, is_pythons: bool, /) -> bool:
+    """Keeps a signal back until the export thread has ended; False when something else than expected is in place."""
+
+def exit_signals_restore() -> None: ...
+def exit_begin(signum: int, /) -> None:
+    """Tells the export thread that the process is to die by a signal; dies at once where none is watching."""
+
+def exit_die(signum: int, /) -> None: ...
+def exit_watch(patience: float, /) -> int:
+    """Announces the export thread, which may take that many seconds; returns its number, 0 when it cannot be."""
+
+def exit_seen(watch: int, /) -> int:
+    """The signal that the process is to die by; 0 without one."""
+
+def exit_end(watch: int, /) -> None:
+    """The last export is done: dies by the signal that has come."""
+
+def bell() -> int: ...
+def ring_bell() -> None: ...
+def wait_for_bell(bell: int, seconds: float, /) -> None:
+    """Waits until the bell is rung again, or for some seconds; a signal to die by rings it too."""
+
 # span_context.c
 class SpanCell:
     """One span as the sampler sees it, shared by all its views."""

@@ -124,10 +124,11 @@ def install() -> bool:
 def uninstall() -> None:
     """Puts back the object that was there; views that contexts still hold are contexts like any other."""
     global _installed
-    installed, _installed = _installed, None
+    installed = _installed
     current: Any = opentelemetry.context._RUNTIME_CONTEXT
     if installed is not None and current is installed.native:
         opentelemetry.context._RUNTIME_CONTEXT = installed.original
+    _installed = None
 
 
 def retry_backfill() -> int:

@@ -27,7 +27,7 @@ OUR_FILES = [
 # A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
     "drop arena budget window os clock cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
-    "safe_copy signals signal_origin reading line_table string_table",
+    "safe_copy signals signal_origin reading exit_signals line_table string_table",
     "read_object plain_span span_link stack_table",
     "threads unwind coroutine tasks task_set awaiters awaited code_table",
     "stitch thread_records",
@@ -56,11 +56,11 @@ PURE_UNITS = {
 
 # A module may import those before it. A name stands for the module or for the whole subpackage.
 PYTHON_LEVELS = (
-    "_version errors environment_variables _native",
+    "_version errors environment_variables _native _platform",
     "_options _probe",
     "_config",
     "formats export _runtime_context span_processor",
-    "_anchors _copy_method _self_check _metrics",
+    "_anchors _copy_method _self_check _metrics _exit _features",
     "_profiler",
     "__init__",
     "testing instrumentor",

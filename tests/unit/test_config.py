@@ -21,6 +21,7 @@ DEFAULTS = {
     "timeline": False,
     "slow_span_threshold": 100.0,
     "caller_kinds": ("client",),
+    "exit_signals": True,
     "file": "asyncprof.otlp",
     "thread_context": False,
 }
@@ -48,6 +49,7 @@ GOOD = [
     ("OTEL_ASYNCPROF_TIMELINE", "on", "timeline", True),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "50", "slow_span_threshold", 50.0),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "1.5s", "slow_span_threshold", 1500.0),
+    ("OTEL_ASYNCPROF_EXIT_SIGNALS", "no", "exit_signals", False),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "server,client", "caller_kinds", ("client", "server")),
     ("OTEL_ASYNCPROF_FILE", "/tmp/x.otlp", "file", "/tmp/x.otlp"),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "true", "thread_context", True),
