@@ -225,6 +225,7 @@ class Profiler:
             self._start_sampler()
             undo.callback(_native.stop)
             self._start_export_thread()
+            span_processor.watch(self.config)
             undo.pop_all()
             _metrics.begin(self._health, self._meter_provider)
 
@@ -273,6 +274,7 @@ class Profiler:
             if ends_exporter:
                 exporter.shutdown()
             _metrics.end(self._health_of(periodic, exporter))
+            span_processor.watch(None)
             _runtime_context.uninstall()
             self._exporter = None
             _active = None

@@ -22,6 +22,7 @@ DEFAULTS = {
     "slow_span_threshold": 100.0,
     "caller_kinds": ("client",),
     "file": "asyncprof.otlp",
+    "profile_id": True,
     "thread_context": False,
 }
 
@@ -50,6 +51,7 @@ GOOD = [
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "1.5s", "slow_span_threshold", 1500.0),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "server,client", "caller_kinds", ("client", "server")),
     ("OTEL_ASYNCPROF_FILE", "/tmp/x.otlp", "file", "/tmp/x.otlp"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "false", "profile_id", False),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "true", "thread_context", True),
 ]
 
@@ -74,6 +76,7 @@ BAD = [
     ("OTEL_ASYNCPROF_TIMELINE", "t"),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "-1"),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "database"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "perhaps"),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "nope"),
 ]
 
