@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "caller_stack.h"
 #include "clock.h"
 #include "cpython/debug_offsets.h"
 #include "cpython/layout.h"
@@ -348,7 +349,7 @@ static int add_constants(PyObject *module) {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0) return module;
+    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0) return module;
     Py_DECREF(module);
     return NULL;
 }

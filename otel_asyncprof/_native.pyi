@@ -3,7 +3,7 @@
 import contextvars
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 class Stats(TypedDict):
     ticks: int
@@ -97,6 +97,13 @@ def read_task(address: int, /) -> TaskDescription:
 
 def read_link(address: int, /) -> tuple[bytes, bytes] | None:
     """(trace id, span id) of the contextvars.Context at an address; None without a span."""
+
+# Number of frames that started the loop; then, root first, the code object of each frame and the offset in bytes of the
+# instruction that it executes. None and a number: so many frames are left out here.
+CallerStack: TypeAlias = tuple[Any, ...]
+
+def caller_stack() -> CallerStack | None:
+    """The calling thread's stitched stack; None where it cannot be read, and before prepare()."""
 
 def ignore_thread() -> bool:
     """Leaves the calling thread out of the profile: for our own export thread."""

@@ -207,6 +207,7 @@ class Profiler:
             _exit.call_at_exit(_shut_down_at_exit)
             self._start_sampler()
             self._start_export_thread()
+            span_processor.watch(self.config)
             _metrics.begin(self._health, self._meter_provider)
         except BaseException as error:
             self._undo()
@@ -298,6 +299,7 @@ class Profiler:
     def _put_back(self) -> None:
         global _active
         _exit.give_signals_back()
+        span_processor.watch(None)
         _runtime_context.uninstall()
         self._periodic = self._exporter = None
         self._ending = False

@@ -33,7 +33,7 @@ C_LEVELS = (
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
-    "sampler self_check",
+    "sampler self_check caller_stack",
     "span_facts span_objects span_context module",
 )
 PYTHON_UNITS = {
@@ -42,6 +42,7 @@ PYTHON_UNITS = {
     "span_objects",
     "span_facts",
     "self_check",
+    "caller_stack",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
     "budget",
@@ -59,6 +60,7 @@ PYTHON_LEVELS = (
     "_version errors environment_variables _native _platform",
     "_options _probe",
     "_config",
+    "_callers",
     "formats export _runtime_context span_processor",
     "_anchors _copy_method _self_check _metrics _exit _features",
     "_profiler",
