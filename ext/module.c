@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "caller_stack.h"
 #include "clock.h"
 #include "cpython/debug_offsets.h"
 #include "cpython/layout.h"
@@ -15,7 +16,7 @@
 #include "exit_signals.h"
 #include "os/os.h"
 #include "otlp_encode.h"
-#include "safe_copy.h"
+#include "reading.h"
 #include "sampler.h"
 #include "self_check.h"
 #include "span_context.h"
@@ -77,6 +78,18 @@ static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
         return NULL;
     }
     if (take_anchors(given) != 0) return NULL;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *begin_self_check(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    const char *refusal = sampler_is_running() ? NULL : reading_begin_self_check();
+    if (!refusal) return Py_NewRef(Py_None);
+    PyErr_SetString(PyExc_RuntimeError, refusal);
+    return NULL;
+}
+
+static PyObject *end_self_check(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    reading_end_self_check();
     return Py_NewRef(Py_None);
 }
 
@@ -215,8 +228,7 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
                          sums.samples, "faults", sums.faults, "tasks_seen", sums.tasks_seen, "tasks_visited", sums.tasks_visited,
                          "threads_seen", sums.threads_seen, "sampler_cpu_ns", sums.sampler_cpu_ns, "export_cpu_ns",
                          sums.export_cpu_ns, "elapsed_ns", sums.elapsed_ns, "visit_ns", sums.visit_ns, "tick_ns", sums.tick_ns,
-                         "window", sums.window, "copy_method", safe_copy_method() == SAFE_COPY_GUARDED ? "guarded" : "syscall",
-                         "drops", drops);
+                         "window", sums.window, "copy_method", reading_method(), "drops", drops);
 }
 
 static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -297,6 +309,8 @@ static PyObject *wait_for_bell(PyObject *Py_UNUSED(module), PyObject *arguments)
 static PyMethodDef functions[] = {
     {"prepare", WITH_KEYWORDS(prepare), METH_VARARGS | METH_KEYWORDS, "Takes the anchors, so that readers can be called."},
     {"start", WITH_KEYWORDS(start), METH_VARARGS | METH_KEYWORDS, "Starts the sampler thread."},
+    {"begin_self_check", begin_self_check, METH_NOARGS, "Makes memory readable in the calling thread before a start."},
+    {"end_self_check", end_self_check, METH_NOARGS, "Gives back what begin_self_check() took."},
     {"stop", stop, METH_NOARGS, "Ends the sampler thread and waits for it."},
     {"is_running", is_running, METH_NOARGS, "Whether the sampler thread runs."},
     {"collect", WITH_KEYWORDS(collect), METH_VARARGS | METH_KEYWORDS, "Swaps the tables and encodes what the last interval held."},
@@ -335,7 +349,7 @@ static int add_constants(PyObject *module) {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0) return module;
+    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0) return module;
     Py_DECREF(module);
     return NULL;
 }

@@ -2,8 +2,6 @@
 
 import dataclasses
 import logging
-import platform
-import sys
 import threading
 import weakref
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _fork, _metrics
+from . import _fork, _metrics, _platform
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -28,7 +26,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _exit, _features, _runtime_context, _self_check, span_processor
+    from . import _anchors, _copy_method, _exit, _features, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -39,10 +37,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
 EXIT_TIMEOUT_MILLIS = EXIT_TIMEOUT * 1000
-
-_SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
 
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
@@ -88,6 +83,7 @@ class Profiler:
         self._tracer_provider = tracer_provider
         self._meter_provider = meter_provider
         self._resource_reader = ResourceReader()
+        self._copy_report: _copy_method.CopyMethodReport
         self._periodic: PeriodicExport | None = None
         self._lost_before: _metrics.Lost | None = None
         self._anchors: dict[str, int] = {}
@@ -125,7 +121,7 @@ class Profiler:
                 raise ProfilerUnavailable("this profiler was shut down")
             if self._busy.locked() or _another_is_active():
                 raise ProfilerUnavailable("another profiler is already running in this process")
-            if reason := unsupported_reason():
+            if reason := _platform.unsupported_reason():
                 raise ProfilerUnavailable(reason)
             if _import_error is not None:
                 raise ProfilerUnavailable(
@@ -201,7 +197,8 @@ class Profiler:
         try:
             _fork.register(_after_fork_in_child)
             self._anchors = _anchors.collect()
-            self._features = _features.trusted(_self_check.run(self._anchors))
+            with _copy_method.readable_memory():
+                self._features = _features.trusted(_self_check.run(self._anchors))
             self._exporter = self._given_exporter or make_exporter(self.config)
             _runtime_context.install()
             span_processor.ensure_registered(self._provider())
@@ -211,6 +208,7 @@ class Profiler:
             _fork.end_with_multiprocessing(_shut_down_at_exit)
             self._start_sampler()
             self._start_export_thread()
+            span_processor.watch(self.config)
             _metrics.begin(self._health, self._meter_provider)
         except BaseException as error:
             self._undo()
@@ -238,6 +236,8 @@ class Profiler:
             no_signal_handlers=False,
             tasks_per_tick=self._tasks_per_tick,
         )
+        self._copy_report = _copy_method.CopyMethodReport()
+        self._copy_report.update(_native.stats()["copy_method"])
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
@@ -300,6 +300,7 @@ class Profiler:
     def _put_back(self) -> None:
         global _active
         _exit.give_signals_back()
+        span_processor.watch(None)
         _runtime_context.uninstall()
         self._periodic = self._exporter = None
         self._ending = False
@@ -325,6 +326,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
+        self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
@@ -367,21 +369,6 @@ class Profiler:
 def _another_is_active() -> bool:
     profiler = _active() if _active is not None else None
     return profiler is not None and (profiler.is_busy or not profiler.undo_what_is_left())
-
-
-def unsupported_reason() -> str | None:
-    """Why this interpreter or platform cannot be profiled; None when it can."""
-    if platform.python_implementation() != "CPython":
-        return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
-    if sys.version_info[:2] not in SUPPORTED_VERSIONS:
-        known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
-        return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
-    if sys.platform != "linux" or sys.maxsize < 1 << 32:
-        return f"it works on 64-bit Linux only, this is {sys.platform} {platform.machine()}; {_SWITCH_OFF}"
-    # Not from sysconfig: its data are missing in minimal installations and bundled applications.
-    if "t" in sys.abiflags:
-        return "the free-threaded build of CPython is not supported; use the default build"
-    return None
 
 
 def _shut_down_at_exit() -> None:

@@ -30,6 +30,9 @@ MAX_PENDING = 256
 MAX_RETRIES = 8
 MAX_SNAPSHOT_TRIES = 1000
 
+# Ours is a ContextVarsRuntimeContext to whoever asks.
+ContextVarsRuntimeContext.register(_native.ContextVarsRuntimeContext)
+
 _logger = logging.getLogger(__name__)
 
 

@@ -94,4 +94,5 @@ cycle(CYCLES // 2)
 growth = resident_kib() - memory
 race()
 after = what_there_is()
-print({name: (before[name], after[name]) for name in before if before[name] != after[name]}, max(0, growth - GROWTH_KIB))
+grown = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+print(grown, max(0, growth - GROWTH_KIB))

@@ -71,7 +71,8 @@ CASES = {
     "normal exit": Case("ready()", 0),
     "exception": Case("ready(); raise KeyError", 1),
     "sys.exit in a task": Case(
-        "async def leave(): ready(); sys.exit(4)\nasync def main(): await asyncio.create_task(leave())\nasyncio.run(main())",
+        "async def leave(): ready(); sys.exit(4)\n"
+        "async def main(): await asyncio.create_task(leave())\nasyncio.run(main())",
         4,
     ),
     "asyncio.run has ended": Case(

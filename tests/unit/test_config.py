@@ -23,6 +23,7 @@ DEFAULTS = {
     "caller_kinds": ("client",),
     "exit_signals": True,
     "file": "asyncprof.otlp",
+    "profile_id": True,
     "thread_context": False,
 }
 
@@ -52,6 +53,7 @@ GOOD = [
     ("OTEL_ASYNCPROF_EXIT_SIGNALS", "no", "exit_signals", False),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "server,client", "caller_kinds", ("client", "server")),
     ("OTEL_ASYNCPROF_FILE", "/tmp/x.otlp", "file", "/tmp/x.otlp"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "false", "profile_id", False),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "true", "thread_context", True),
 ]
 
@@ -76,6 +78,7 @@ BAD = [
     ("OTEL_ASYNCPROF_TIMELINE", "t"),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "-1"),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "database"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "perhaps"),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "nope"),
 ]
 
