@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
+#include "inputs.h"
+#include "memory_of_tape.h"
 #include "os_of_tape.h"
 #include "tape.h"
 
-#define CPU_SECONDS_PER_RUN 20
+#define CPU_SECONDS_PER_RUN 10
 
 static uint64_t random_state, seed, current_run;
 static const struct target *current;
@@ -21,6 +23,9 @@ uint64_t fuzz_random(void) {
     value = (value ^ value >> 27) * 0x94d049bb133111ebull;
     return value ^ value >> 31;
 }
+
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void) { return "abort_on_error=1"; } /* so that die() is called */
 
 static void say_where(void) {
     if (current) dprintf(2, "target %s, seed %llu, run %llu\n", current->name, (unsigned long long)seed, (unsigned long long)current_run);
@@ -33,7 +38,7 @@ static void die(int signal_number) {
 }
 
 static const struct target *find(const char *name) {
-    const struct target *const lists[] = {memory_targets, object_targets, pure_targets};
+    const struct target *const lists[] = {memory_targets, object_targets, pure_targets, crafted_targets};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (const struct target *target = lists[i]; target->name; target++) {
             if (strcmp(name, "list") == 0) puts(target->name);
@@ -63,12 +68,13 @@ int main(int argc, char **argv) {
     current = target;
     if (target->of_memory) {
         target->run();
-        mutate_learn();
+        mutate_learn(input_objects, n_input_objects);
     }
     for (current_run = 0; current_run < runs; current_run++) {
         random_state = seed << 32 ^ current_run * 0xff51afd7ed558ccdull;
         limit_run();
-        if (target->of_memory) mutate(target->max_reads);
+        if (target->of_memory) mutate();
+        else memory_before_copy = mutate_count;
         target->run();
         if (target->of_memory) mutate_undo();
     }

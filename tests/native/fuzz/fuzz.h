@@ -14,9 +14,8 @@ struct target {
     void (*begin)(void);    /* before the first run, on clean memory; may be NULL */
     void (*run)(void);
     bool of_memory;         /* false: it makes its own input out of fuzz_random() */
-    uint64_t max_reads;     /* in one run: what its named bounds allow */
 };
-extern const struct target memory_targets[], object_targets[], pure_targets[]; /* the last has no name */
+extern const struct target memory_targets[], object_targets[], pure_targets[], crafted_targets[]; /* the last has no name */
 
 uint64_t fuzz_random(void);
 static inline uint64_t fuzz_below(uint64_t bound) { return fuzz_random() % bound; }
@@ -28,10 +27,15 @@ extern size_t fuzz_n_words, fuzz_n_objects;
 
 /* Around the clean run. */
 void mutate_watch(void);
-void mutate_learn(void);
-/* Changes memory for one run, of at most max_reads reads; puts it back. */
-void mutate(uint64_t max_reads);
+/* objects: known to be some, beside those that the words lead to. */
+void mutate_learn(const uint64_t *objects, size_t n_objects);
+/* Changes memory for one run; puts it back. */
+void mutate(void);
 void mutate_undo(void);
+/* A target says before each call how many reads the named bounds of the reader allow. */
+void mutate_allow(uint64_t reads);
+/* Ends the process when there are more, or too large a one. */
+bool mutate_count(uint64_t address, size_t size);
 
 /* The largest copy that any reader may ask for. */
 #define MAX_COPY_BYTES (1u << 20)

@@ -17,28 +17,32 @@
 #include "unwind.h"
 
 /* What each reader may read at most, from the bounds named in its file. */
-#define READS_OF_DICT (4 + (1u << 16) / 32 + 2 * (1u << 16))   /* MAX_DICT_ENTRIES, an int key each */
-#define READS_OF_TYPE 16                                       /* MAX_BASES */
-#define READS_OF_ATTRIBUTE (8 + READS_OF_DICT)
-#define READS_OF_CHAIN (MAX_AWAIT_CHAIN * (7 + 2 * 5))         /* MAX_WRAPPERS + 1 between two frames */
-#define READS_OF_STACK (3 * (5 + 64 + 2 * MAX_THREAD_FRAMES))  /* MAX_ATTEMPTS, MAX_CHUNKS, MAX_SKIPPED */
-#define READS_OF_SET (1 + (1u << 18) / TASK_SET_SLOTS_PER_READ * (2 + TASK_SET_SLOTS_PER_READ))
-#define READS_OF_VARIABLE (4 + 8 * 3 + 16)                     /* MAX_LEVELS, MAX_COLLISIONS */
-#define READS_OF_STRING (3 + READS_OF_TYPE + 16384 / 512 + 1)
-#define READS_OF_PLAIN_SPAN (READS_OF_TYPE + 4 * READS_OF_ATTRIBUTE + 16)
+#define READS_OF_DICT (8 + (1u << 16) / 32 + 2 * (1u << 16)) /* MAX_DICT_ENTRIES, an int key each */
+#define READS_OF_ATTRIBUTE (16 + (1u << 16) / 32)
+#define READS_OF_TYPE 16                                      /* MAX_BASES */
+#define READS_OF_CHAIN (MAX_AWAIT_CHAIN * (7 + 2 * 5))        /* MAX_WRAPPERS + 1 between two frames */
+#define READS_OF_STACK (3 * (5 + 64 + 2 * MAX_THREAD_FRAMES)) /* MAX_ATTEMPTS, MAX_CHUNKS, MAX_SKIPPED */
+#define READS_OF_VARIABLE (4 + 8 * 3 + 16)                    /* MAX_LEVELS, MAX_COLLISIONS */
+#define READS_OF_STRING (2 + READS_OF_TYPE + 16384 / 512 + 1)
+#define READS_OF_PLAIN_SPAN (READS_OF_TYPE + 3 * READS_OF_ATTRIBUTE + 16)
 #define READS_OF_LINK (READS_OF_VARIABLE + READS_OF_PLAIN_SPAN)
-#define READS_OF_CALLBACK (READS_OF_TYPE * 17 + 2 * READS_OF_ATTRIBUTE + 128)
-#define READS_OF_AWAITERS (33 * (1 + 32 + 64) * READS_OF_CALLBACK) /* MAX_FUTURES and the task itself, MAX_CALLBACKS */
+#define READS_OF_HELD (3 * READS_OF_TYPE + READS_OF_ATTRIBUTE + 64)
+#define READS_OF_AWAITERS (33 * 33 * 16 * READS_OF_HELD)      /* MAX_FUTURES, MAX_CALLBACKS / 2, MAX_CELLS */
+#define READS_OF_AWAITED (2 * 256 * (8 * READS_OF_TYPE + READS_OF_ATTRIBUTE)) /* MAX_LOOKS */
+#define READS_OF_TICK (1u << 20)
 
 static void run_threads(void) {
     enum { CAPACITY = 8 };
     struct thread_state *threads = exactly(CAPACITY * sizeof *threads);
     char *name = exactly(MAX_STRING_BYTES);
+    mutate_allow(1 + 2 * CAPACITY);
     size_t size, count = threads_read(threads, CAPACITY);
     CHECK(count <= CAPACITY);
     for (size_t i = 0; i < count; i++) {
+        mutate_allow(8 + READS_OF_DICT);
         threads_holds_gil(&threads[i]);
         threads_running_loop(&threads[i]);
+        mutate_allow(READS_OF_DICT + READS_OF_ATTRIBUTE + READS_OF_STRING);
         if (threads_read_name(threads[i].ident, name, &size)) CHECK(size <= MAX_STRING_BYTES);
     }
     free(name);
@@ -48,6 +52,7 @@ static void run_threads(void) {
 static void run_stacks(void) {
     struct unwind_buffer *buffer = exactly(sizeof *buffer);
     for (size_t i = 0, count = 0; i < n_input_threads; i++) {
+        mutate_allow(READS_OF_STACK);
         unwind_thread(&input_threads[i], buffer, &count);
         CHECK(count <= MAX_THREAD_FRAMES);
     }
@@ -60,6 +65,7 @@ static void run_coroutines(void) {
         size_t capacity = capacities[i % 2];
         uint64_t argument;
         struct await_chain chain = {.frames = exactly(capacity * sizeof(struct raw_frame)), .capacity = capacity};
+        mutate_allow(READS_OF_CHAIN);
         coroutine_walk(&chain, input_tasks[i / 2].coroutine);
         CHECK(chain.count <= capacity);
         coroutine_unchanged(&chain);
@@ -76,6 +82,7 @@ static void run_awaiters(void) {
         struct task task;
         bool by_loop;
         struct awaiter *found = exactly(MAX_AWAITERS * sizeof *found);
+        mutate_allow(READS_OF_AWAITERS);
         if (task_read(input_tasks[i].address, &task)) CHECK(awaiters_find(&task, i % 2 ? &memo : NULL, found, &by_loop) <= MAX_AWAITERS);
         free(found);
     }
@@ -85,7 +92,9 @@ static void run_awaited(void) {
     for (size_t i = 0; i < n_input_tasks; i++) {
         struct raw_frame frames[MAX_AWAIT_CHAIN];
         struct await_chain chain = {.frames = frames, .capacity = MAX_AWAIT_CHAIN};
+        mutate_allow(READS_OF_CHAIN);
         coroutine_walk(&chain, input_tasks[i].coroutine);
+        mutate_allow(READS_OF_AWAITED);
         awaited_is_pending(input_tasks[i].waiter);
         awaited_are_tasks(input_tasks[i].waiter, &chain);
     }
@@ -93,11 +102,13 @@ static void run_awaited(void) {
 
 /* Some slots of a set, as a tick looks at them: at most 4096, wherever they are. */
 static void run_task_sets(void) {
+    mutate_allow(2);
     struct task_set sets[] = {task_set_scheduled(), task_set_eager()};
     for (size_t i = 0; i < 2; i++)
         for (uint64_t done = 0; done < 4096 && done < sets[i].slots; done += TASK_SET_SLOTS_PER_READ) {
             uint64_t *addresses = exactly(TASK_SET_SLOTS_PER_READ * sizeof *addresses);
-            CHECK(task_set_read(&sets[i], fuzz_random(), (uint32_t)(TASK_SET_SLOTS_PER_READ - fuzz_below(4)), addresses) <= TASK_SET_SLOTS_PER_READ);
+            mutate_allow(2 + TASK_SET_SLOTS_PER_READ);
+            CHECK(task_set_read(&sets[i], fuzz_random(), (uint32_t)fuzz_below(2 * TASK_SET_SLOTS_PER_READ), addresses) <= TASK_SET_SLOTS_PER_READ);
             free(addresses);
         }
 }
@@ -108,6 +119,7 @@ static void run_tasks(void) {
     size_t size;
     task_table_init(&table);
     for (size_t i = 0; i < n_input_tasks; i++) {
+        mutate_allow(4 + 2 * READS_OF_TYPE + READS_OF_STRING);
         uint32_t position = tasks_meet(&table, input_tasks[i].address);
         CHECK(position == NO_TASK || (position < table.count && tasks_find(&table, input_tasks[i].address) == position));
         tasks_is_task(&table, input_tasks[i].address);
@@ -121,7 +133,9 @@ static void read_spans(uint64_t context) {
     struct span_view *view = exactly(sizeof *view);
     char *name = exactly(MAX_STRING_BYTES);
     size_t size;
+    mutate_allow(SPAN_LINK_STEPS * (READS_OF_VARIABLE + 4));
     for (unsigned step = 0; step < SPAN_LINK_STEPS; step++) span_link_prefetch(step, &(uint64_t){context});
+    mutate_allow(READS_OF_LINK + READS_OF_STRING + 2);
     if (span_link_read(context, view)) {
         span_link_ended(view->cell);
         if (span_link_root_name(view, name, &size)) CHECK(size <= MAX_STRING_BYTES);
@@ -150,6 +164,8 @@ static void begin_tick(void) {
     tick = tick_new(&options, "/asyncio");
     CHECK(tick && tables[0] && tables[1]);
     tick_use(tick, tables[0]);
+    window_init(&tick->task_window, 1); /* not from the clock: each run is the same */
+    window_init(&tick->thread_window, 1);
 }
 
 static bool take_request(void *context, const uint8_t *bytes, size_t size) { return (void)context, (void)bytes, size > 0; }
@@ -163,7 +179,10 @@ static void run_tick(void) {
     tick->options.timeline = fuzz_one_in(2);
     tick->options.loop_frames = fuzz_one_in(2);
     os_of_tape_begin();
-    for (unsigned i = 0; i < 2; i++) tick_run(tick, &limits, now, now, 10000000), now += 10000000;
+    for (unsigned i = 0; i < 2; i++, now += 10000000) {
+        mutate_allow(READS_OF_TICK);
+        tick_run(tick, &limits, now, now, 10000000);
+    }
     if (++runs % 16) return;
     struct stack_table *full = tick->stacks;
     struct otlp_options options = {.resource = (const uint8_t *)"", .resource_schema_url = "", .scope_version = "1", .time_unix_nano = 1,
@@ -173,16 +192,15 @@ static void run_tick(void) {
     CHECK(otlp_encode(full, &options, take_request, NULL));
 }
 
-#define TASKS MAX_INPUT_TASKS
 const struct target memory_targets[] = {
-    {"threads", inputs_take, run_threads, true, 4096 + 8 * (8 + 2 * READS_OF_ATTRIBUTE + READS_OF_DICT + READS_OF_STRING)},
-    {"stacks", inputs_take, run_stacks, true, MAX_INPUT_THREADS * READS_OF_STACK},
-    {"coroutines", inputs_take, run_coroutines, true, 2 * TASKS * READS_OF_CHAIN},
-    {"awaiters", inputs_take, run_awaiters, true, READS_OF_AWAITERS},
-    {"awaited", inputs_take, run_awaited, true, TASKS * (READS_OF_CHAIN + 64 * 64 * (READS_OF_TYPE + 16) + 2 * READS_OF_ATTRIBUTE)},
-    {"task sets", inputs_take, run_task_sets, true, 2 * READS_OF_SET},
-    {"tasks", inputs_take, run_tasks, true, TASKS * (2 * READS_OF_TYPE + READS_OF_STRING + 8)},
-    {"spans", inputs_take, run_spans, true, 2 * (TASKS + MAX_INPUT_THREADS) * READS_OF_LINK},
-    {"tick", begin_tick, run_tick, true, 16u << 20},
+    {"threads", inputs_take, run_threads, true},
+    {"stacks", inputs_take, run_stacks, true},
+    {"coroutines", inputs_take, run_coroutines, true},
+    {"awaiters", inputs_take, run_awaiters, true},
+    {"awaited", inputs_take, run_awaited, true},
+    {"task sets", inputs_take, run_task_sets, true},
+    {"tasks", inputs_take, run_tasks, true},
+    {"spans", inputs_take, run_spans, true},
+    {"tick", begin_tick, run_tick, true},
     {0},
 };

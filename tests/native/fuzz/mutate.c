@@ -13,7 +13,9 @@
 #define MAX_UNDO 256
 #define MAX_FLICKERS 4
 #define OBJECT_BYTES 512 /* within which a word belongs to the object before it */
+#define OBJECT_WORDS 16
 #define COPIED_BYTES 64
+#define MAX_ANCESTORS 6
 
 uint64_t *fuzz_words, *fuzz_objects;
 size_t fuzz_n_words, fuzz_n_objects;
@@ -29,8 +31,8 @@ static struct {
     uint64_t address, other;
 } flickers[MAX_FLICKERS];
 static size_t n_flickers;
-static uint64_t n_reads, max_reads, vanishing_page, vanishing_from, fill_seed;
-static enum { FILL_NOTHING, FILL_ZEROS, FILL_ONES, FILL_SMALL, FILL_POINTERS, FILL_KINDS } fill_kind;
+static uint64_t n_copies, n_reads, max_reads = UINT64_MAX, vanishing_page, vanishing_from, fill_seed;
+static enum { FILL_NOTHING, FILL_ZEROS, FILL_ONES, FILL_SMALL, FILL_POINTERS, FILL_OWN, FILL_KINDS } fill_kind;
 
 static bool read_word(uint64_t address, uint64_t *word) {
     const struct page *page = page_find(address / PAGE_BYTES);
@@ -57,8 +59,45 @@ static void change_bytes(uint64_t address, const void *bytes, size_t size) {
 
 static void change_word(uint64_t address, uint64_t value) { change_bytes(address, &value, 8); }
 
-static uint64_t any_word(void) { return fuzz_words[fuzz_below(fuzz_n_words)]; }
-static uint64_t any_object(void) { return fuzz_objects[fuzz_below(fuzz_n_objects)]; }
+/* Objects in the order of the word that stands where a type does: kinds that are rare are changed as often as others. */
+static struct typed {
+    uint64_t type, object;
+} *typed;
+static size_t n_typed, *kinds, n_kinds; /* kinds: where each type's objects begin */
+
+/* Which word leads to which object, in the order of the objects. */
+static struct pointer {
+    uint64_t value, address;
+} *pointers;
+static size_t n_pointers;
+
+static uint64_t any_of_kind(size_t kind) {
+    size_t end = kind + 1 < n_kinds ? kinds[kind + 1] : n_typed;
+    return typed[kinds[kind] + fuzz_below(end - kinds[kind])].object;
+}
+
+static uint64_t any_object(void) {
+    return fuzz_one_in(2) ? fuzz_objects[fuzz_below(fuzz_n_objects)] : any_of_kind(fuzz_below(n_kinds));
+}
+
+/* The first of the sorted words that is not below an address. */
+static size_t word_from(uint64_t address) {
+    size_t low = 0, high = fuzz_n_words;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (fuzz_words[middle] < address) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static uint64_t any_word(void) {
+    if (fuzz_one_in(2)) return fuzz_words[fuzz_below(fuzz_n_words)];
+    uint64_t object = any_of_kind(fuzz_below(n_kinds));
+    size_t first = word_from(object), end = first;
+    while (end < fuzz_n_words && end - first < OBJECT_WORDS && fuzz_words[end] < object + OBJECT_BYTES) end++;
+    return fuzz_words[first + fuzz_below(end - first)]; /* the type at least has been read */
+}
 
 static uint64_t object_of(uint64_t address) {
     size_t low = 0, high = fuzz_n_objects;
@@ -70,6 +109,23 @@ static uint64_t object_of(uint64_t address) {
     return low && address - fuzz_objects[low - 1] < OBJECT_BYTES ? fuzz_objects[low - 1] : address;
 }
 
+/* An object from which pointers lead to this word: a pointer back to it makes a cycle. */
+static uint64_t ancestor_of(uint64_t address) {
+    uint64_t object = object_of(address);
+    for (uint64_t left = fuzz_below(MAX_ANCESTORS); left > 0; left--) {
+        size_t low = 0, high = n_pointers, end;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (pointers[middle].value < object) low = middle + 1;
+            else high = middle;
+        }
+        for (end = low; end < n_pointers && pointers[end].value == object; end++) continue;
+        if (end == low) break;
+        object = object_of(pointers[low + fuzz_below(end - low)].address);
+    }
+    return object;
+}
+
 static uint64_t any_number(void) {
     static const uint64_t numbers[] = {0, 1, 2, 3, 7, 8, 63, 64, 127, 128, 255, 256, 4095, 4096, 65535, 65536, 1u << 20, 1u << 24, 1u << 28,
                                        INT32_MAX, 1ull << 31, UINT32_MAX, 1ull << 32, 1ull << 47, INT64_MAX, 1ull << 63, UINT64_MAX - 7, UINT64_MAX};
@@ -78,9 +134,11 @@ static uint64_t any_number(void) {
 }
 
 static uint64_t changed_pointer(uint64_t address, uint64_t value) {
-    switch (fuzz_below(7)) {
+    switch (fuzz_below(9)) {
     case 0: return any_object();
     case 1: return object_of(address);
+    case 7:
+    case 8: return ancestor_of(address);
     case 2: return value + 8;
     case 3: return value - 8;
     case 4: return (value | (PAGE_BYTES - 1)) - fuzz_below(24); /* the last bytes of its page */
@@ -104,7 +162,7 @@ static void change_one(uint64_t address) {
     uint64_t value = 0;
     uint8_t bytes[COPIED_BYTES];
     if (!read_word(address, &value)) return;
-    switch (fuzz_below(10)) {
+    switch (fuzz_below(11)) {
     case 0:
         bytes[0] = (uint8_t)(fuzz_one_in(2) ? fuzz_random() : any_number());
         change_bytes(address + fuzz_below(8), bytes, 1);
@@ -129,24 +187,25 @@ static void change_one(uint64_t address) {
         flickers[n_flickers].address = address;
         flickers[n_flickers++].other = changed(address, value);
         break;
+    case 4:
+    case 5: /* two neighbours, such as the links of a list */
+        value = changed(address, value);
+        change_word(address, value);
+        change_word(address + 8, value);
+        break;
     default: change_word(address, changed(address, value)); break;
     }
 }
 
 /* A word near another: what belongs together is changed together. */
 static uint64_t near(uint64_t address) {
-    size_t low = 0, high = fuzz_n_words;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (fuzz_words[middle] < address) low = middle + 1;
-        else high = middle;
-    }
-    size_t span = fuzz_n_words < 32 ? fuzz_n_words : 32, first = low > span / 2 ? low - span / 2 : 0;
+    size_t low = word_from(address), span = fuzz_n_words < 32 ? fuzz_n_words : 32, first = low > span / 2 ? low - span / 2 : 0;
     if (first + span > fuzz_n_words) first = fuzz_n_words - span;
     return fuzz_words[first + fuzz_below(span)];
 }
 
-static bool before_copy(uint64_t address, size_t size) {
+bool mutate_count(uint64_t address, size_t size) {
+    (void)address;
     if (size > MAX_COPY_BYTES) {
         fprintf(stderr, "a copy of %zu bytes\n", size);
         abort();
@@ -155,7 +214,12 @@ static bool before_copy(uint64_t address, size_t size) {
         fprintf(stderr, "more than %llu reads\n", (unsigned long long)max_reads);
         abort();
     }
-    if (n_reads > vanishing_from && address / PAGE_BYTES <= vanishing_page && (address + size) / PAGE_BYTES >= vanishing_page) return false;
+    return true;
+}
+
+static bool before_copy(uint64_t address, size_t size) {
+    mutate_count(address, size);
+    if (++n_copies > vanishing_from && address / PAGE_BYTES <= vanishing_page && (address + size) / PAGE_BYTES >= vanishing_page) return false;
     for (size_t i = 0; i < n_flickers; i++) {
         uint64_t value;
         if (flickers[i].address + 8 <= address || flickers[i].address >= address + size) continue;
@@ -193,8 +257,34 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-void mutate_learn(void) {
-    size_t capacity = n_pages * (PAGE_BYTES / 8);
+static bool is_read(uint64_t address) {
+    size_t at = word_from(address);
+    return at < fuzz_n_words && fuzz_words[at] == address;
+}
+
+static void learn_kinds(void) {
+    free(typed), free(kinds), free(pointers);
+    typed = malloc((fuzz_n_objects + 1) * sizeof *typed);
+    kinds = malloc((fuzz_n_objects + 1) * sizeof *kinds);
+    pointers = malloc((fuzz_n_words + 1) * sizeof *pointers);
+    CHECK(typed && kinds && pointers);
+    n_typed = n_kinds = n_pointers = 0;
+    for (size_t i = 0; i < fuzz_n_objects; i++) {
+        struct typed entry = {.object = fuzz_objects[i]};
+        if (is_read(entry.object + 8) && read_word(entry.object + 8, &entry.type)) typed[n_typed++] = entry;
+    }
+    qsort(typed, n_typed, sizeof *typed, compare);
+    for (size_t i = 0; i < n_typed; i++)
+        if (!i || typed[i].type != typed[i - 1].type) kinds[n_kinds++] = i;
+    for (size_t i = 0; i < fuzz_n_words; i++) {
+        struct pointer entry = {.address = fuzz_words[i]};
+        if (read_word(entry.address, &entry.value)) pointers[n_pointers++] = entry;
+    }
+    qsort(pointers, n_pointers, sizeof *pointers, compare);
+}
+
+void mutate_learn(const uint64_t *objects, size_t n_objects) {
+    size_t capacity = n_pages * (PAGE_BYTES / 8) + n_objects;
     free(fuzz_words), free(fuzz_objects);
     fuzz_words = malloc(capacity * sizeof *fuzz_words);
     fuzz_objects = malloc(capacity * sizeof *fuzz_objects);
@@ -207,13 +297,16 @@ void mutate_learn(void) {
             fuzz_words[fuzz_n_words++] = pages[i]->number * PAGE_BYTES + offset;
             if (value % 8 == 0 && is_known(value)) fuzz_objects[fuzz_n_objects++] = value;
         }
+    for (size_t i = 0; i < n_objects; i++)
+        if (is_read(objects[i] + 8)) fuzz_objects[fuzz_n_objects++] = objects[i];
     qsort(fuzz_objects, fuzz_n_objects, sizeof *fuzz_objects, compare);
     size_t kept = 0;
     for (size_t i = 0; i < fuzz_n_objects; i++)
         if (!kept || fuzz_objects[i] != fuzz_objects[kept - 1]) fuzz_objects[kept++] = fuzz_objects[i];
     fuzz_n_objects = kept;
     memory_before_copy = NULL;
-    CHECK(fuzz_n_words && fuzz_n_objects);
+    learn_kinds();
+    CHECK(fuzz_n_words && n_kinds);
 }
 
 static uint64_t hash(uint64_t value) {
@@ -227,16 +320,22 @@ static void fill(uint8_t *bytes, uint64_t address, size_t size) {
         if (fill_kind == FILL_ONES) word = UINT64_MAX;
         else if (fill_kind == FILL_SMALL) word = random % 5;
         else if (fill_kind == FILL_POINTERS) word = fuzz_objects[random % fuzz_n_objects];
+        else if (fill_kind == FILL_OWN) word = object_of(at / 8 * 8);
         else if (fill_kind == FILL_KINDS) word = random % 4 ? fuzz_objects[random % fuzz_n_objects] : random >> random % 64;
         bytes[i] = (uint8_t)(word >> 8 * (at % 8));
     }
 }
 
-void mutate(uint64_t reads) {
+void mutate_allow(uint64_t reads) {
+    n_reads = 0;
     max_reads = reads;
-    n_reads = n_flickers = n_undone = 0;
+}
+
+void mutate(void) {
+    mutate_allow(UINT64_MAX); /* until the target says how many */
+    n_copies = n_flickers = n_undone = 0;
     fill_seed = fuzz_random();
-    fill_kind = fuzz_one_in(2) ? FILL_NOTHING : (int)(1 + fuzz_below(FILL_KINDS));
+    fill_kind = fuzz_one_in(2) ? FILL_NOTHING : fuzz_one_in(3) ? FILL_OWN : (int)(1 + fuzz_below(FILL_KINDS));
     memory_fill = fill_kind == FILL_NOTHING ? NULL : fill;
     memory_before_copy = before_copy;
     vanishing_from = UINT64_MAX;

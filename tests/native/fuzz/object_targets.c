@@ -7,69 +7,109 @@
 #include "fuzz.h"
 #include "inputs.h"
 #include "read_object.h"
+#include "safe_copy.h"
 #include "threads.h"
 
-#define OBJECTS_PER_RUN 64
 #define ITEMS 16
 
-static uint64_t any_input(void) { return input_objects[fuzz_below(n_input_objects)]; }
+/* What a reader may read at most, from the bounds named in its file. */
+#define READS_OF_TYPE 16                                     /* MAX_BASES */
+#define READS_OF_STRING (2 + READS_OF_TYPE + 16384 / 512 + 1)
+#define READS_OF_KEYS (8 + (1u << 16) / 32)                  /* MAX_DICT_ENTRIES, ENTRIES_PER_READ */
+#define READS_OF_CODE (1 + 2 * READS_OF_STRING + 4)
 
-/* In the clean run all objects are read, later some of them. */
-static bool first_run = true;
-
-static void begin(void) {
-    inputs_take();
-    first_run = true;
+static bool is_of_type(uint64_t object, uint64_t type) {
+    uint64_t its_type;
+    return safe_copy_word(&its_type, object + OBJECT_TYPE) && its_type == type;
 }
 
-static size_t runs(void) { return first_run ? n_input_objects : OBJECTS_PER_RUN; }
-static uint64_t nth(size_t i) { return first_run ? input_objects[i] : any_input(); }
+/* The objects of some types, chosen while memory is clean. */
+static uint64_t chosen[MAX_INPUT_OBJECTS];
+static size_t n_chosen;
+
+static void choose(const uint64_t *types, size_t count) {
+    inputs_take();
+    n_chosen = 0;
+    for (size_t i = 0; i < n_input_objects; i++)
+        for (size_t j = 0; j < count; j++)
+            if (is_of_type(input_objects[i], types[j])) chosen[n_chosen++] = input_objects[i];
+    CHECK(n_chosen);
+}
+
+static void begin_strings(void) { choose(&anchors.type_str, 1); }
 
 static void run_strings(void) {
     char *text = exactly(MAX_STRING_BYTES);
     size_t size;
-    for (size_t i = 0; i < runs(); i++)
-        if (read_string(nth(i), text, &size)) CHECK(size <= MAX_STRING_BYTES);
+    for (size_t i = 0; i < n_chosen; i++) {
+        mutate_allow(READS_OF_STRING);
+        if (read_string(chosen[i], text, &size)) CHECK(size <= MAX_STRING_BYTES);
+    }
     free(text);
-    first_run = false;
 }
+
+static void begin_numbers(void) { choose(&anchors.type_int, 1); }
 
 static void run_numbers(void) {
-    for (size_t i = 0; i < runs(); i++) {
-        uint64_t object = nth(i);
-        uint8_t *bytes = exactly(16);
+    for (size_t i = 0; i < n_chosen; i++) {
+        uint8_t *large = exactly(16), *small = exactly(8);
         int64_t value;
-        read_int(object, &value);
-        read_int_bytes(object, bytes, 16);
-        read_int_bytes(object, bytes, 8);
-        free(bytes);
+        mutate_allow(3 * (2 + READS_OF_TYPE));
+        read_int(chosen[i], &value);
+        read_int_bytes(chosen[i], large, 16);
+        read_int_bytes(chosen[i], small, 8);
+        free(large);
+        free(small);
     }
-    first_run = false;
 }
 
+static void begin_containers(void) {
+    const uint64_t types[] = {anchors.type_deque, anchors.type_cell, anchors.type_partial, anchors.type_queue, anchors.type_task, anchors.type_gathering};
+    choose(types, sizeof types / sizeof types[0]);
+}
+
+/* Every object as every kind, and the dicts that are known to be some. */
 static void run_containers(void) {
-    for (size_t i = 0; i < runs(); i++) {
-        uint64_t object = nth(i), *items = exactly(ITEMS * sizeof *items), value;
-        CHECK(read_list(object, items, ITEMS) <= ITEMS);
-        CHECK(read_tuple(object, items, ITEMS) <= ITEMS);
-        CHECK(read_deque(object, items, ITEMS) <= ITEMS);
-        CHECK(read_dict_values(object, items, ITEMS) <= ITEMS);
-        read_dict_value(object, anchors.name_running_loop, &value);
-        read_derives(object, anchors.type_task);
+    const uint64_t dicts[] = {anchors.threads, anchors.current_tasks, input_threads[0].dict};
+    for (size_t i = 0; i < n_chosen; i++) {
+        uint64_t *items = exactly(ITEMS * sizeof *items);
+        mutate_allow(3 * (3 + ITEMS) + 64 + READS_OF_TYPE);
+        CHECK(read_list(chosen[i], items, ITEMS) <= ITEMS);
+        CHECK(read_tuple(chosen[i], items, ITEMS) <= ITEMS);
+        CHECK(read_deque(chosen[i], items, ITEMS) <= ITEMS);
+        read_derives(chosen[i], anchors.type_task);
         free(items);
     }
-    CHECK(read_dict_values(anchors.current_tasks, &(uint64_t){0}, 1) <= 1);
+    for (size_t i = 0; i < sizeof dicts / sizeof dicts[0]; i++) {
+        uint64_t *values = exactly(ITEMS * sizeof *values), value;
+        mutate_allow(2 * READS_OF_KEYS + (1u << 16));
+        CHECK(read_dict_values(dicts[i], values, ITEMS) <= ITEMS);
+        read_dict_value(dicts[i], anchors.name_running_loop, &value);
+        free(values);
+    }
+    mutate_allow(READS_OF_KEYS + 2 * (1u << 16)); /* each key may have to be read */
     read_dict_int_value(anchors.threads, (int64_t)input_threads[0].ident, &(uint64_t){0});
-    first_run = false;
+}
+
+static void begin_attributes(void) {
+    const uint64_t types[] = {anchors.type_gathering, anchors.type_queue, anchors.type_task};
+    choose(types, sizeof types / sizeof types[0]);
 }
 
 static void run_attributes(void) {
-    const uint64_t names[] = {anchors.name_parent_task, anchors.name_children, anchors.name_getters, anchors.name_name, anchors.name_context};
+    const uint64_t names[] = {anchors.name_children, anchors.name_getters, anchors.name_parent_task};
     uint64_t thread, value;
-    for (size_t i = 0; i < runs(); i++) read_attribute(nth(i), names[i % 5], &value);
-    for (size_t i = 0; i < n_input_threads; i++)
-        if (read_dict_int_value(anchors.threads, (int64_t)input_threads[i].ident, &thread)) read_attribute(thread, anchors.name_name, &value);
-    first_run = false;
+    for (size_t i = 0; i < n_chosen; i++)
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
+            mutate_allow(READS_OF_KEYS);
+            read_attribute(chosen[i], names[j], &value);
+        }
+    for (size_t i = 0; i < n_input_threads; i++) {
+        mutate_allow(READS_OF_KEYS + 2 * (1u << 16));
+        if (!read_dict_int_value(anchors.threads, (int64_t)input_threads[i].ident, &thread)) continue;
+        mutate_allow(READS_OF_KEYS);
+        read_attribute(thread, anchors.name_name, &value);
+    }
 }
 
 static struct code_table *codes;
@@ -92,7 +132,8 @@ static void run_code(void) {
     for (size_t i = 0; i < n_input_frames; i++) {
         struct raw_frame raw = input_frames[i];
         if (n > 1 && fuzz_one_in(16)) raw.instruction += fuzz_below(64) - 32;
-        if (n > 1 && fuzz_one_in(64)) raw.code = any_input();
+        if (n > 1 && fuzz_one_in(64)) raw.code = input_objects[fuzz_below(n_input_objects)];
+        mutate_allow(READS_OF_CODE);
         if (code_table_resolve(codes, stacks, &raw, &frame)) CHECK(frame.location < stack_table_view(stacks).n_locations);
     }
 }
@@ -131,14 +172,12 @@ static void begin_offsets_and_code(void) {
     begin_offsets();
 }
 
-#define READS (MAX_INPUT_OBJECTS * 64u)
-#define READS_OF_DICTS (5u * OBJECTS_PER_RUN * (2u << 16)) /* MAX_DICT_ENTRIES, an int key each */
 const struct target object_targets[] = {
-    {"strings", begin, run_strings, true, READS},
-    {"numbers", begin, run_numbers, true, READS},
-    {"containers", begin, run_containers, true, READS_OF_DICTS},
-    {"attributes", begin, run_attributes, true, READS_OF_DICTS},
-    {"code", begin_code, run_code, true, MAX_INPUT_FRAMES * 100},
-    {"offsets", begin_offsets_and_code, run_offsets, false, 0},
+    {"strings", begin_strings, run_strings, true},
+    {"numbers", begin_numbers, run_numbers, true},
+    {"containers", begin_containers, run_containers, true},
+    {"attributes", begin_attributes, run_attributes, true},
+    {"code", begin_code, run_code, true},
+    {"offsets", begin_offsets_and_code, run_offsets, false},
     {0},
 };

@@ -115,8 +115,8 @@ static void run_tables(void) {
 }
 
 const struct target pure_targets[] = {
-    {"lines", NULL, run_lines, false, 0},
-    {"stitch", NULL, run_stitch, false, 0},
-    {"tables", NULL, run_tables, false, 0},
+    {"lines", NULL, run_lines, false},
+    {"stitch", NULL, run_stitch, false},
+    {"tables", NULL, run_tables, false},
     {0},
 };

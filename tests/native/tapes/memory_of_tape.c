@@ -24,11 +24,20 @@ uint64_t safe_copy_faults(void) { return 0; }
 bool safe_copy_failed(void) { return false; }
 bool safe_copy_resolve_fault(void *ucontext) { return (void)ucontext, false; }
 
+/* Words whole, as the real copy does; other threads may write them meanwhile. */
+static void copy_bytes(uint8_t *to, const uint8_t *from, size_t size) {
+    for (; size >= 8 && (uintptr_t)from % 8 == 0; to += 8, from += 8, size -= 8) {
+        uint64_t word = __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
+        memcpy(to, &word, sizeof word);
+    }
+    for (; size > 0; size--) *to++ = __atomic_load_n(from++, __ATOMIC_RELAXED);
+}
+
 static bool copy_part(uint8_t *to, uint64_t address, size_t size) {
     const struct page *page = page_find(address / PAGE_BYTES);
     size_t offset = address % PAGE_BYTES;
     bool known = page && !memchr(page->known + offset, 0, size);
-    if (known) memcpy(to, page->bytes + offset, size);
+    if (known) copy_bytes(to, page->bytes + offset, size);
     else if (memory_fill) memory_fill(to, address, size);
     return known || memory_fill;
 }

@@ -23,7 +23,6 @@ enum safe_copy_method safe_copy_method(void) { return SAFE_COPY_SYSCALL; }
 uint64_t safe_copy_faults(void) { return 0; }
 bool safe_copy_failed(void) { return false; }
 bool safe_copy_resolve_fault(void *ucontext) { return (void)ucontext, false; }
-bool safe_copy_guarded(void *destination, uint64_t address, size_t size) { return safe_copy(destination, address, size); }
 
 bool safe_copy(void *destination, uint64_t address, size_t size) {
     struct iovec local = {destination, size}, remote = {(void *)(uintptr_t)address, size};
