@@ -61,7 +61,7 @@ static void run_gather_cycle(void) {
     for (size_t i = 0; i < n_input_objects; i++) {
         uint64_t type, list, gather = input_objects[i];
         if (!safe_copy_word(&type, gather + OBJECT_TYPE) || type != anchors.type_gathering) continue;
-        CHECK(read_attribute(gather, anchors.name_children, &list));
+        if (!read_attribute(gather, anchors.name_children, &list)) continue;
         write_word(list + layout.var_size, CHILDREN);
         write_word(list + layout.list_items, LIST_ITEMS_AT);
         for (uint64_t child = 0; child < CHILDREN; child++) write_word(LIST_ITEMS_AT + 8 * child, gather);

@@ -17,9 +17,9 @@
 #include "unwind.h"
 
 /* What each reader may read at most, from the bounds named in its file. */
-#define READS_OF_DICT (8 + (1u << 16) / 32 + 2 * (1u << 16)) /* MAX_DICT_ENTRIES, an int key each */
-#define READS_OF_ATTRIBUTE (16 + (1u << 16) / 32)
 #define READS_OF_TYPE 16                                      /* MAX_BASES */
+#define READS_OF_DICT (8 + (1u << 16) / 32 + (2 + READS_OF_TYPE) * (1u << 16)) /* MAX_DICT_ENTRIES, an int key each */
+#define READS_OF_ATTRIBUTE (16 + (1u << 16) / 32)
 #define READS_OF_CHAIN (MAX_AWAIT_CHAIN * (7 + 2 * 5))        /* MAX_WRAPPERS + 1 between two frames */
 #define READS_OF_STACK (3 * (5 + 64 + 2 * MAX_THREAD_FRAMES)) /* MAX_ATTEMPTS, MAX_CHUNKS, MAX_SKIPPED */
 #define READS_OF_VARIABLE (4 + 8 * 3 + 16)                    /* MAX_LEVELS, MAX_COLLISIONS */
@@ -29,7 +29,7 @@
 #define READS_OF_HELD (3 * READS_OF_TYPE + READS_OF_ATTRIBUTE + 64)
 #define READS_OF_AWAITERS (33 * 33 * 16 * READS_OF_HELD)      /* MAX_FUTURES, MAX_CALLBACKS / 2, MAX_CELLS */
 #define READS_OF_AWAITED (2 * 256 * (8 * READS_OF_TYPE + READS_OF_ATTRIBUTE)) /* MAX_LOOKS */
-#define READS_OF_TICK (1u << 20)
+#define READS_OF_TICK (1u << 22)
 
 static void run_threads(void) {
     enum { CAPACITY = 8 };

@@ -22,7 +22,7 @@ MUTANTS = [
     Mutant("coroutine.c", "if (chain->count == chain->capacity) {", "if (chain->count == SIZE_MAX) {", "coroutines"),
     Mutant("coroutine.c", "chain->wrappers++ == MAX_WRAPPERS", "chain->wrappers++ == UINT32_MAX", "coroutines"),
     Mutant("awaiters.c", "if (search->n_found < MAX_AWAITERS) ", "", "awaiters"),
-    Mutant("awaited.c", "size_t count = read_tuple(closure, cells, MAX_CELLS);", "size_t count = read_tuple(closure, cells, 64);", "awaited"),
+    Mutant("awaited.c", "list, children[MAX_CHILDREN];", "list, children[1];", "awaited"),
     Mutant("awaited.c", "if (hops == MAX_HOPS || ", "if (", "gather cycle"),
     Mutant("awaited.c", "i < count && *left; i++", "i < count; i++", "gather cycle"),
     Mutant("task_set.c", "if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;", "", "task sets"),
