@@ -1,4 +1,4 @@
-"""Programs over recorded memory, built with sanitizers; their objects are compiled once for all test processes of a run."""
+"""Programs over recorded memory, built with sanitizers; what one test process of a run has compiled serves all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fcntl
 import gzip
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +22,28 @@ PYTHON_UNITS = {"module.c", "self_check.c", "span_context.c", "span_facts.c", "s
 # In their place tapes have a memory and an operating system of their own.
 LIVE_UNITS = {EXT / "os" / "linux.c", EXT / "signals.c", *EXT.glob("safe_copy*.c")}
 READERS = sorted(path for path in {*EXT.rglob("*.c")} - LIVE_UNITS if path.name not in PYTHON_UNITS)
-TAPE_SOURCES = [TAPES / name for name in ("pages.c", "tape.c", "look.c", "os_of_tape.c", "memory_of_tape.c", "no_signals.c")]
-STRICT = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", *(f"-I{folder}" for folder in (EXT, TAPES, FUZZ, HERE))]
+TAPE_SOURCES = [
+    TAPES / name for name in ("pages.c", "tape.c", "look.c", "os_of_tape.c", "memory_of_tape.c", "no_signals.c")
+]
+STRICT = [
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-pthread",
+    *(f"-I{folder}" for folder in (EXT, TAPES, FUZZ, HERE)),
+]
 # At -O1, and with sanitizers, gcc loses sight of what has been set.
 SANITIZED = [
-    *("-O1", "-Wno-maybe-uninitialized", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+    *(
+        "-O1",
+        "-Wno-maybe-uninitialized",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    )
 ]
 THREADS = ["-O1", "-Wno-maybe-uninitialized", "-fsanitize=thread", "-fno-sanitize-recover=all"]
 
@@ -69,6 +86,3 @@ def unpacked(name: str, folder: Path) -> Path:
     tape = folder / f"{name}.tape"
     tape.write_bytes(gzip.decompress((RECORDED / f"{name}.tape.gz").read_bytes()))
     return tape
-
-
-BuildFolder = Callable[[str], Path]

@@ -11,7 +11,19 @@ from pathlib import Path
 
 import pytest
 from native.fuzz.mutants import MUTANTS, Mutant
-from native.tape_builds import EXT, FUZZ, READERS, SANITIZED, STRICT, TAPE_SOURCES, VERSION, build, compiled, gcc, unpacked
+from native.tape_builds import (
+    EXT,
+    FUZZ,
+    READERS,
+    SANITIZED,
+    STRICT,
+    TAPE_SOURCES,
+    VERSION,
+    build,
+    compiled,
+    gcc,
+    unpacked,
+)
 
 SOURCES = [*READERS, *TAPE_SOURCES, *sorted(FUZZ.glob("*.c"))]
 # Runs of each target: a second or less.
@@ -96,7 +108,9 @@ def planted(mutant: Mutant, folder: Path, own: Path) -> Path:
 
 
 # Each is built once in a run of all three Pythons.
-@pytest.mark.parametrize("mutant", MUTANTS[sys.version_info.minor % 3 :: 3], ids=lambda mutant: f"{mutant.target}-{mutant.without}")
+@pytest.mark.parametrize(
+    "mutant", MUTANTS[sys.version_info.minor % 3 :: 3], ids=lambda mutant: f"{mutant.target}-{mutant.without}"
+)
 @pytest.mark.usefixtures("fuzz")
 def test_a_missing_bound_is_found(mutant: Mutant, folder: Path, tmp_path: Path) -> None:
     """A copy of the source without one of its bounds does not pass."""

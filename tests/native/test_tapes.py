@@ -43,7 +43,7 @@ def test_a_recorded_tick_has_exactly_its_frames_tasks_and_links(name: str, repla
 
 def test_every_supported_python_is_recorded_in_every_program() -> None:
     """And nothing else is."""
-    assert RECORDINGS == sorted(f"3.{minor}-{program}" for minor in (11, 12, 13) for program in programs_for(minor))
+    assert sorted(f"3.{minor}-{program}" for minor in (11, 12, 13) for program in programs_for(minor)) == RECORDINGS
 
 
 def without_library_lines(text: str) -> str:
@@ -52,7 +52,9 @@ def without_library_lines(text: str) -> str:
 
 
 @pytest.mark.parametrize("program", programs_for(sys.version_info.minor))
-def test_a_tape_taken_now_says_what_the_recorded_one_says(program: str, recorder: Path, replay: Path, tmp_path: Path) -> None:
+def test_a_tape_taken_now_says_what_the_recorded_one_says(
+    program: str, recorder: Path, replay: Path, tmp_path: Path
+) -> None:
     """The program itself and Python confirm each stack; the same comes out where no Python is."""
     tape = tmp_path / "tape"
     text = portable(record(sys.executable, recorder, program, tape))
@@ -71,7 +73,9 @@ def test_a_tape_that_lacks_a_byte_says_something_else(replay: Path, tmp_path: Pa
     assert replayed(replay, tape) == whole.replace("by_async_for", "by_another_n")
 
 
-def test_no_data_is_raced_for_between_sampling_collecting_asking_and_publishing(shared_folder: Path, tmp_path: Path) -> None:
+def test_no_data_is_raced_for_between_sampling_collecting_asking_and_publishing(
+    shared_folder: Path, tmp_path: Path
+) -> None:
     """Under the thread sanitizer; a span that changes while it is read is never mixed with another."""
     races = build("races", [*READERS, *TAPE_SOURCES, TAPES / "races.c"], THREADS, shared_folder / "threads")
     # The sanitizer needs its addresses where the kernel's randomisation may put other things.

@@ -1,7 +1,7 @@
 """Records the tapes of interpreters anew: PYTHONPATH=tests python tests/native/tapes/recorder.py /path/to/python …
 
-Each program of programs/ runs with an extension that writes down what its readers read. Beside a tape stands what a tick says of
-it, which the program itself and Python have confirmed. The interpreters need what the tests need.
+Each program of programs/ runs with an extension that writes down what its readers read. Beside a tape stands what a
+tick says of it, which the program itself and Python have confirmed. The interpreters need what the tests need.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a program that is recorded uses: the extension that writes tapes in place of the real one, spans with known ids, and take()."""
+"""What a recorded program uses: the extension that writes tapes in place of the real one, known span ids, take()."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
-import importlib.util
 import functools
+import importlib.util
 import os
 import sys
 import traceback
@@ -21,7 +21,6 @@ _spec.loader.exec_module(_native)
 
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider  # noqa: E402
 from opentelemetry.sdk.trace.id_generator import IdGenerator  # noqa: E402
-
 from reader_helpers import await_chain, describe  # noqa: E402
 
 from otel_asyncprof import _anchors, _runtime_context, span_processor  # noqa: E402

@@ -1,4 +1,4 @@
-"""Tasks under every construct that leads from a task to its awaiter; all stand still but the one that takes the tape."""
+"""Tasks under every construct that leads from a task to its awaiter; all but one stand still."""
 
 import asyncio
 import types

@@ -28,7 +28,7 @@ async def maker() -> None:
 
 
 def makes() -> None:
-    asyncio.create_task(eager())
+    _ = asyncio.create_task(eager())
 
 
 async def by_gather() -> None:

@@ -1,4 +1,4 @@
-"""Threads: a deep stack over several chunks, one with a loop of its own, generators on a stack, and a callback that takes the tape."""
+"""Threads: a deep stack over several chunks, a loop of its own, a generator; a callback takes the tape."""
 
 import asyncio
 import threading
