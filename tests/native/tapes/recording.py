@@ -8,7 +8,10 @@ import functools
 import importlib.util
 import os
 import sys
+import threading
+import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 _library = os.environ["TAPE_RECORDER"]
@@ -70,6 +73,18 @@ async def settle() -> None:
     """Lets all other tasks go as far as they can."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
+
+
+def begin_thread(name: str, target: Callable[[], object], last: Any) -> None:
+    """Starts a thread and waits until it stands in the body of its last function."""
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    thread.start()
+    assert thread.ident
+    while True:
+        frame = sys._current_frames()[thread.ident]
+        if frame.f_code is last.__code__ and frame.f_lineno > frame.f_code.co_firstlineno:
+            return
+        time.sleep(0.001)
 
 
 def _take() -> Any:

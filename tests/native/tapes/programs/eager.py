@@ -27,8 +27,8 @@ async def maker() -> None:
     makes()
 
 
-def makes() -> None:
-    _ = asyncio.create_task(eager())
+def makes() -> asyncio.Task[None]:
+    return asyncio.create_task(eager())
 
 
 async def by_gather() -> None:

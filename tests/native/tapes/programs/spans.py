@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from opentelemetry import trace
-from recording import PREFIX, finish, install_views, settle, take, tracer
+from recording import PREFIX, begin_thread, finish, install_views, settle, take, tracer
 
 KEPT: list[Any] = []
 
@@ -50,10 +50,13 @@ async def with_many_variables() -> None:
         await leaf()
 
 
-def in_thread(ready: threading.Event) -> None:
+def in_thread() -> None:
     with tracer.start_as_current_span("before the views"):
-        ready.set()
-        STOP.acquire()
+        rest()
+
+
+def rest() -> None:
+    STOP.acquire()
 
 
 async def recorder() -> None:
@@ -92,7 +95,7 @@ EXPECTED = {
     "unsampled": [ABOVE + "carries > leaf"],
     "many variables": [ABOVE + "with_many_variables > leaf"],
     "recorder": [ABOVE + "recorder"],
-    "thread": ["_bootstrap > _bootstrap_inner > run > in_thread"],
+    "thread": ["_bootstrap > _bootstrap_inner > run > in_thread > rest"],
 }
 # The span of each; a span that has ended, is remote or not sampled is none.
 SPANS = {
@@ -110,9 +113,7 @@ SPANS = {
 
 
 def run() -> None:
-    ready = threading.Event()
-    threading.Thread(target=in_thread, args=[ready], name="thread", daemon=True).start()
-    ready.wait()
+    begin_thread("thread", in_thread, rest)
     install_views()
     asyncio.run(main())
 

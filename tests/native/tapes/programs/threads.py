@@ -4,47 +4,46 @@ import asyncio
 import threading
 from collections.abc import Iterator
 
-from recording import PREFIX, finish, take
+from recording import PREFIX, begin_thread, finish, take
 
 STOP = threading.Lock()
 STOP.acquire()
 DEPTH = 400
 
 
-def deep(left: int, ready: threading.Event) -> None:
+def deep(left: int) -> None:
     if left:
-        deep(left - 1, ready)
+        deep(left - 1)
     else:
-        rest(ready)
+        rest()
 
 
-def rest(ready: threading.Event) -> None:
-    ready.set()
+def rest() -> None:
     STOP.acquire()
 
 
-def items(ready: threading.Event) -> Iterator[int]:
-    rest(ready)
+def items() -> Iterator[int]:
+    rest()
     yield 1
 
 
-def generating(ready: threading.Event) -> None:
-    for _ in items(ready):
+def generating() -> None:
+    for _ in items():
         pass
 
 
-def called_from_c(ready: threading.Event) -> None:
-    sorted([1], key=lambda _: rest(ready))
+def called_from_c() -> None:
+    sorted([1], key=lambda _: rest())
 
 
-def looping(ready: threading.Event) -> None:
-    asyncio.run(in_thread(ready))
+def looping() -> None:
+    asyncio.run(in_thread())
 
 
-async def in_thread(ready: threading.Event) -> None:
+async def in_thread() -> None:
     name_current("parent in thread")
     child = asyncio.create_task(leaf(), name="child in thread")
-    asyncio.get_running_loop().call_later(0.02, rest, ready)
+    asyncio.get_running_loop().call_later(0.02, rest)
     await child
 
 
@@ -66,13 +65,6 @@ def callback() -> None:
     finish(take())
 
 
-def begin(target: object, *arguments: object) -> None:
-    ready = threading.Event()
-    name = getattr(target, "__name__", "")
-    threading.Thread(target=target, args=[*arguments, ready], name=name, daemon=True).start()  # type: ignore[arg-type]
-    ready.wait()
-
-
 async def main() -> None:
     name_current("main")
     asyncio.get_running_loop().call_later(0.05, callback)
@@ -81,7 +73,7 @@ async def main() -> None:
 
 LOOP = "run > run > run_until_complete > run_forever > _run_once > _run > "
 FROM_THREAD = "_bootstrap > _bootstrap_inner > run > "
-DEEP = FROM_THREAD + "deep > " * 60 + "<frames omitted> > " + "deep > " * 63 + "rest"
+DEEP = FROM_THREAD + "<lambda> > " + "deep > " * 59 + "<frames omitted> > " + "deep > " * 63 + "rest"
 EXPECTED = {
     "deep": [DEEP],
     "generating": [FROM_THREAD + "generating > items > rest"],
@@ -94,9 +86,9 @@ EXPECTED = {
 
 
 def run() -> None:
-    begin(deep, DEPTH)
+    begin_thread("deep", lambda: deep(DEPTH), rest)
     for target in (generating, called_from_c, looping):
-        begin(target)
+        begin_thread(target.__name__, target, rest)
     asyncio.run(main())
 
 
