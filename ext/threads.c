@@ -7,6 +7,8 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
+#define MAX_STATES (2 * MAX_THREADS) /* read in one go, those that have no id yet included: a cycle of such adds no thread */
+
 bool threads_read_one(uint64_t address, struct thread_state *thread) {
     uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
@@ -31,8 +33,8 @@ size_t threads_read(struct thread_state *threads, size_t capacity) {
     uint64_t address, previous = 0;
     size_t count = 0;
     if (!safe_copy_word(&address, anchors.interpreter + layout.interp_threads_head)) return 0;
-    while (address) {
-        if (count == capacity) {
+    for (size_t states = 0; address; states++) {
+        if (count == capacity || states == MAX_STATES) {
             drop_count(DROP_too_many_threads);
             break;
         }

@@ -10,6 +10,7 @@
 
 #define MAX_ATTEMPTS 8
 #define MAX_CURRENT_TASKS 256
+#define MAX_EAGER_SLOTS 8192 /* of the set of tasks in their first step: there are no more than calls fit on stacks */
 #define TICKS_PER_READING 64 /* of the clocks of ignored threads */
 
 static bool is_ignored(const struct tick *tick, uint64_t native_id) {
@@ -173,7 +174,7 @@ void tick_find_running_tasks(struct tick *tick) {
     size_t count = anchors.current_tasks ? read_dict_values(anchors.current_tasks, addresses, MAX_CURRENT_TASKS) : 0;
     for (size_t i = 0; i < count; i++) tick_meet(tick, addresses[i]);
     struct task_set set = task_set_eager();
-    for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
+    for (uint64_t slot = 0; slot < set.slots && slot < MAX_EAGER_SLOTS; slot += TASK_SET_SLOTS_PER_READ) {
         count = task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, addresses);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);
