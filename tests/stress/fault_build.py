@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 BUILDS = ROOT / ".build" / "faults"
-SOURCES = [*sorted((ROOT / "ext").rglob("*.c")), HERE / "fault_injection.c", HERE / "allocation_count.c"]
+SOURCES = [*sorted((ROOT / "ext").rglob("*.c")), HERE / "fault_injection.c", HERE / "allocation_count.c", HERE / "memory_churn.c"]
 FLAGS = [
     *("-std=c11", "-g", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Werror"),
     *("-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030b0000", "-DSAFE_COPY_FAULT_INJECTION", f"-I{ROOT / 'ext'}"),

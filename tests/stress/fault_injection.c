@@ -156,14 +156,14 @@ static const char *string(uint32_t id) {
     return text;
 }
 
-/* thread, task, state, local root, link and frames (root first: function, file, line, first line), a tab between any two. */
+/* Weight in the last look, thread, task, state, local root, link and frames (root first: function, file, line, first line), a tab between any two. */
 EXPORT void faults_describe(uint32_t sample, char *text, size_t capacity) {
     struct stack_table_view view = stack_table_view(tick->stacks);
     const struct sample_key *key = &view.samples[sample].key;
     const struct link *link = &view.links[key->link];
     uint32_t depth = view.nodes[key->stack].depth, nodes[512];
-    size_t used = (size_t)snprintf(text, capacity, "%s\t%s\t%u\t%s\t", string(key->thread_name), string(key->task_name), key->state,
-                                   string(key->local_root_name));
+    size_t used = (size_t)snprintf(text, capacity, "%llu\t%s\t%s\t%u\t%s\t", (unsigned long long)weights[sample],
+                                   string(key->thread_name), string(key->task_name), key->state, string(key->local_root_name));
     for (unsigned i = 0; i < sizeof link->span_id; i++) used += (size_t)snprintf(text + used, capacity - used, "%02x", link->span_id[i]);
     for (uint32_t i = depth, node = key->stack; i-- > 0; node = view.nodes[node].parent) nodes[i] = node;
     for (uint32_t i = 0; i < depth && used < capacity; i++) {

@@ -21,6 +21,8 @@ from otel_asyncprof import _anchors, _native
 
 SETTLED_LOOKS = 5
 LOOKS_BETWEEN_EXACT_ONES = 8
+READS_OF_REST = 10  # a look at a process at rest takes fewer than one in so many
+REST_STRIDE = 5
 NAMES_ARE_READ_AGAIN_NS = 2_000_000_000
 LINE_BYTES = 1 << 17
 
@@ -38,8 +40,12 @@ class Looker:
         self.native.faults_begin.argtypes = [ctypes.c_char_p, ctypes.c_bool]
         self._held = ctypes.c_long.in_dll(self.native, "held_blocks")
         self._held_before = self._held.value
-        _native.prepare(anchors=_anchors.collect())
+        self.use(_anchors.collect())
         assert self.native.faults_begin(_anchors.asyncio_directory().encode(), guarded)
+
+    def use(self, anchors: dict[str, int]) -> None:
+        """Looks begin at these from now on."""
+        _native.prepare(anchors=anchors)
 
     def end(self) -> int:
         """How many blocks of memory are left."""
@@ -51,7 +57,7 @@ class Looker:
         self.native.faults_look(fail, cold, NAMES_ARE_READ_AGAIN_NS if cold else 0)
         return self._weights()
 
-    def look_after_rest(self, fail: int) -> bytes:
+    def look_after_rest(self, fail: int = 0) -> bytes:
         """The same of the third of three looks between which nothing in the process runs; one read of the second fails."""
         self.native.faults_look_after_rest(fail)
         return self._weights()
@@ -60,7 +66,7 @@ class Looker:
         return ctypes.string_at(self.native.faults_weights(), 8 * self.native.faults_samples()).rstrip(b"\0")
 
     def describe(self, weights: bytes) -> list[list[str]]:
-        """The samples that have a weight."""
+        """The samples that have a weight: those of the last look."""
         text = ctypes.create_string_buffer(LINE_BYTES)
         found = []
         for sample in range((len(weights) + 7) // 8):
@@ -99,6 +105,14 @@ def sweep(looker: Looker, exact: bytes, reads: range, cold: bool) -> Iterator[tu
                 looker.look()
 
 
+def sweep_before_rest(looker: Looker, exact: bytes, reads: range) -> Iterator[tuple[int, str, bytes]]:
+    """The look whose samples stand for a time of rest has a read that fails: what is not exact about the rest."""
+    for n in reads:
+        rest = looker.look_after_rest(n)
+        if rest != exact:
+            yield n, "rest", rest
+
+
 def main(result: str, method: str, stride: int) -> None:
     program_at_rest.bring_to_rest()
     gc.collect()
@@ -110,11 +124,15 @@ def main(result: str, method: str, stride: int) -> None:
     for cold, reads in ((True, cold_reads), (False, warm_reads)):
         for n, what, seen in sweep(looker, exact, range(1, reads + 1, stride), cold):
             inexact.append([n, what, looker.describe(seen)])
+    rests = looker.look_after_rest() == exact and looker.native.faults_reads() < warm_reads / READS_OF_REST
+    for n, what, seen in sweep_before_rest(looker, exact, range(1, warm_reads + 1, stride * REST_STRIDE)):
+        inexact.append([n, what, looker.describe(seen)])
     found: dict[str, Any] = {
         "exact": looker.describe(exact),
         "tasks": support.snapshot()["tasks"],
         "reads": [cold_reads, warm_reads],
         "inexact": inexact,
+        "rests": rests,
         "faults": _native.stats()["faults"] - faults,
         "pending_grown": looker.native.faults_pending_cpu_ns() - pending,
         "held": looker.end(),

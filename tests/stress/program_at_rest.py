@@ -22,6 +22,7 @@ TIMEOUT_SECONDS = 120
 FAR_SECONDS = 1e6
 
 KEPT: list[Any] = []
+LOOPS: dict[str, asyncio.AbstractEventLoop] = {}
 RELEASE = threading.Event()  # never set: every blocking call of the program waits for it
 Ready = Callable[[], None]
 
@@ -171,6 +172,7 @@ def stand_still(ready: Ready) -> None:
 
 async def main(ready: Ready) -> None:
     name_me("main")
+    LOOPS["main"] = asyncio.get_running_loop()
     tasks = [asyncio.create_task(way(), name=way.__name__) for way in WAYS]
     shared = start("shared")
     asyncio.get_running_loop().call_later(0.2, stand_still, ready)  # looks will tell whether all rest
