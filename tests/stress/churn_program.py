@@ -33,13 +33,20 @@ def main(result: str, least_faults: int) -> None:
     native = ctypes.CDLL(_native.__file__)
     native.churn_address.restype = ctypes.c_uint64
     references = {
-        reference for reference in _anchors._held["scheduled_tasks"] if reference().get_loop() is program_at_rest.LOOPS["main"]
+        reference
+        for reference in _anchors._held["scheduled_tasks"]
+        if reference().get_loop() is program_at_rest.LOOPS["main"]
     }
     memory, copy = clone(references, anchors.values(), native.churn_address())
     assert native.churn_map(memory, len(memory))
     looker.use(anchors | {"scheduled_tasks": copy})
     exact, _, _ = settle(looker)
-    found: dict[str, Any] = {"original": originals, "exact": looker.describe(exact), "inexact": [], "pages": len(memory) // 4096}
+    found: dict[str, Any] = {
+        "original": originals,
+        "exact": looker.describe(exact),
+        "inexact": [],
+        "pages": len(memory) // 4096,
+    }
     before, faults, looks = looker.native.faults_drops(), _native.stats()["faults"], 0
     deadline = time.monotonic() + program_at_rest.TIMEOUT_SECONDS
     assert native.churn_begin()
@@ -52,7 +59,11 @@ def main(result: str, least_faults: int) -> None:
             found["inexact"].append([looks, what, looker.describe(seen)])
         looks += 1
     assert native.churn_end()
-    found |= {"faults": _native.stats()["faults"] - faults, "looks": looks, "drops": looker.native.faults_drops() - before}
+    found |= {
+        "faults": _native.stats()["faults"] - faults,
+        "looks": looks,
+        "drops": looker.native.faults_drops() - before,
+    }
     found["again_exact"] = looker.look() == exact and looker.look(cold=False) == exact
     found["held"] = looker.end()
     with open(result, "w", encoding="utf-8") as file:

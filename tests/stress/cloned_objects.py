@@ -74,8 +74,8 @@ def word_at(address: int) -> int:
     return ctypes.c_uint64.from_address(address).value
 
 
-def clone(references: set["weakref.ref[Any]"], kept: Iterable[int], base: int) -> tuple[bytes, int]:
-    """The memory, to be put at base, of copies of a set of weak references to tasks and of all below; where the set is then.
+def clone(references: set[weakref.ref[Any]], kept: Iterable[int], base: int) -> tuple[bytes, int]:
+    """The memory, to be put at base, of copies of a set of weak references and of all below; where the set is then.
 
     What is at the addresses to be kept is not copied: readers know it by them.
     """

@@ -1,6 +1,6 @@
 """Looks at a program at rest, again and again while reads fail, and writes what was seen as JSON.
 
-Arguments: the file to write, how memory is read (guarded or syscall), and of how many reads one is made to fail in turn.
+Arguments: the file to write, how memory is read (guarded or syscall), of how many reads one fails in turn.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Looker:
         return self._weights()
 
     def look_after_rest(self, fail: int = 0) -> bytes:
-        """The same of the third of three looks between which nothing in the process runs; one read of the second fails."""
+        """The same of the last of three looks between which nothing runs; one read of the second fails."""
         self.native.faults_look_after_rest(fail)
         return self._weights()
 
