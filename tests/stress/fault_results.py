@@ -50,10 +50,10 @@ def are_frames_of(seen: Iterable[str], true: Iterable[str]) -> bool:
 
 def untrue(looks: Iterable[list[Any]], exact: list[Seen]) -> list[tuple[int, str, Seen]]:
     """The samples of looks that are no part of the exact one, or weigh more than what they can stand for."""
-    found = []
+    found, whole = [], set(exact)
     for number, what, samples in looks:
         for seen in decode(samples):
-            if seen.weight > sum(true.weight for true in exact if is_less_of(seen, true)):
+            if seen not in whole and seen.weight > sum(true.weight for true in exact if is_less_of(seen, true)):
                 found.append((number, what, seen))
         if sum(seen.weight for seen in decode(samples)) > sum(true.weight for true in exact):
             found.append((number, f"{what}: more weight than there is", exact[0]))
