@@ -15,6 +15,9 @@
    whether the walk came to the end, so that a thread that is not among them is no more. */
 size_t threads_read(struct thread_state *threads, size_t capacity, bool *whole);
 
+/* Copies one thread state. False when there is none of our interpreter. */
+bool threads_read_one(uint64_t address, struct thread_state *thread);
+
 /* Asks for the memory of the states that an earlier reading has found, all at once: the list itself leads from one to the next. */
 void threads_prefetch(const struct thread_state *threads, size_t count);
 

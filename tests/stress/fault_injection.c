@@ -13,8 +13,8 @@
 #include "drop.h"
 #include "os/os.h"
 #include "otlp_encode.h"
+#include "reading.h"
 #include "safe_copy.h"
-#include "signals.h"
 #include "span_link.h"
 #include "tick.h"
 
@@ -65,8 +65,8 @@ EXPORT bool faults_begin(const char *asyncio_directory, bool guarded) {
         .attributes = ATTRIBUTE_THREAD_NAME | ATTRIBUTE_STATE | ATTRIBUTE_TASK_NAME | ATTRIBUTE_LOCAL_ROOT_NAME,
         .features = FEATURE_TASKS | FEATURE_AWAITERS | FEATURE_SPANS,
     };
-    if (!span_link_learn_nodes() || (guarded && !signals_install())) return false;
-    safe_copy_use(guarded ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL);
+    if (!span_link_learn_nodes() || reading_begin(!guarded)) return false;
+    if (safe_copy_method() != (guarded ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL)) return false;
     struct stack_table *stacks = stack_table_new(TABLE_BYTES);
     tick = tick_new(&options, asyncio_directory);
     if (!tick || !stacks) return false;
@@ -81,14 +81,17 @@ EXPORT void faults_end(void) {
     stack_table_destroy(tick->stacks);
     tick_destroy(tick);
     tick = NULL;
-    signals_restore();
+    reading_end();
 }
 
 static void look(uint64_t fail) {
     struct tick_limits limits = {MAX_SLOTS, MAX_THREADS};
     fail_at = fail, reads = 0;
     role = SAMPLER;
+    reading_use_this_thread();
+    reading_enter();
     tick_run(tick, &limits, now_ns, now_ns, ELAPSED_NS);
+    reading_leave();
     role = OTHER;
 }
 
