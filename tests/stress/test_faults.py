@@ -112,6 +112,5 @@ def test_memory_that_comes_and_goes_under_the_readers_is_harmless(kind: str, tmp
     assert sorted(sample for sample in found["exact"] if sample.thread == "loop") == sorted(original)
     assert found["faults"] >= 300
     assert found["drops"] > 0
-    assert len(found["inexact"]) > 10
     assert_harmless(found)
     assert found["again_exact"]

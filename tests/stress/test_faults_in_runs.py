@@ -17,6 +17,7 @@ from stress.fault_results import are_frames_of
 
 LOOPS = ["asyncio", "uvloop", *(["eager"] if sys.version_info >= (3, 12) else [])]
 OFTEN, SOMETIMES, SELDOM = 61, 307, 1999  # of so many reads one fails: from one in two tasks to a few in a look
+MOST_RUNS, LEAST_FAULTS = 20, 20
 SYNTHETIC = {"<unreadable>", "<truncated>", "<frames omitted>"}
 MOVING = ["deep_recursion", "shared_thread", "eager_first_step", "running_over_tasks"]
 
@@ -74,7 +75,7 @@ def stacks_of_tasks(found: dict[str, Any]) -> set[tuple[str, tuple[str, ...]]]:
 def assert_failing(found: dict[str, Any]) -> None:
     """Reads have failed, and what that cost is counted."""
     assert found["stats"]["faults"] > 0
-    assert found["stats"]["drops"]["unreadable_memory"] > 0
+    assert found["stats"]["drops"].keys() - {"late_tick"}
 
 
 @functools.cache
@@ -101,22 +102,37 @@ def is_in_its_source(frame: dict[str, Any]) -> bool:
     return frame["line"] in lines_of(frame["file"]).get((frame["function"], frame["first_line"]), set())
 
 
-@pytest.mark.parametrize("every", [OFTEN, SELDOM])
+def reference(run: Runner, loop: str) -> set[tuple[str, tuple[str, ...]]]:
+    """All stacks of tasks that are there without faults: runs are added until one has nothing new."""
+    known: set[tuple[str, tuple[str, ...]]] = set()
+    while new := stacks_of_tasks(run("every_way", loop, "settled")) - known:
+        known |= new
+    return known
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_no_stack_of_a_task_is_seen_that_is_not_there_without_faults(
-    runner: Callable[[int], Runner], loop: str, every: int
+    runner: Callable[[int], Runner], loop: str
 ) -> None:
-    """All ways to await, while every task is suspended."""
-    true, failing = (runner(each)("every_way", loop, "settled") for each in (0, every))
-    assert_failing(failing)
-    found = stacks_of_tasks(failing)
+    """All ways to await, while every task is suspended; a loaded machine may need several runs for enough looks."""
+    true = reference(runner(0), loop)
     by_task: dict[str, list[tuple[str, ...]]] = {}
-    for task, frames in stacks_of_tasks(true):
+    for task, frames in true:
         by_task.setdefault(task, []).append(frames)
-    assert [
-        seen for seen in found if not any(are_frames_of(seen[1], frames) for frames in by_task.get(seen[0], []))
-    ] == []
-    assert len(found) > (0 if every == OFTEN else len(stacks_of_tasks(true)) / 2)
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    faults = 0
+    for run in range(MOST_RUNS):
+        found = runner((SELDOM, OFTEN)[run % 2])("every_way", loop, "settled")
+        stacks, faults = stacks_of_tasks(found), faults + found["stats"]["faults"]
+        assert [
+            (task, frames)
+            for task, frames in stacks
+            if not any(are_frames_of(frames, others) for others in by_task.get(task, []))
+        ] == []
+        seen |= stacks
+        if run and faults > LEAST_FAULTS and len(seen & true) > len(true) / 2:
+            return
+    pytest.fail(f"{faults} faults, {len(seen & true)} of {len(true)} stacks seen")
 
 
 def test_no_link_and_no_stack_is_another_requests(runner: Callable[[int], Runner]) -> None:
