@@ -64,6 +64,7 @@ struct seen_task {
     enum sample_state state;
     bool in_window;          /* gives a sample if it is suspended; otherwise it is here for what stands on it */
     bool eager;              /* in its eager first step */
+    bool lost;               /* it lives, but could not be read whole in this tick */
     bool awaits_tasks, has_fixed_parent, is_awaiter;
     bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
     uint32_t first_location; /* in the pool */
@@ -120,6 +121,8 @@ struct tick {
     struct running_loop loops[MAX_LOOPS];
     uint32_t n_loops;
     struct own_loops own_loops;
+    bool loops_known;            /* no loop runs but those, and all tasks that may stand on a stack are met */
+    bool threads_whole;          /* the list of threads was read to its end */
     uint32_t omitted;            /* location of <frames omitted> */
     struct awaiter_memo memo;
 
@@ -175,17 +178,24 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
 /* For the steps: who awaits the tasks from position begin on; those are met. */
 void tick_find_awaiters(struct tick *tick, uint32_t begin, uint32_t end);
 
-/* For the steps: a thread's stack, resolved in tick->frames, root first -> what of it belongs to which loop and which task.
-   False when no task runs there, so that the sample is the thread's. */
+/* For the steps: a thread's stack, resolved in tick->frames, root first -> what of it belongs to which loop and which task, and so
+   whose the sample is. */
+enum stack_owner {
+    STACK_OF_TASK,
+    STACK_OF_CALLBACK, /* the thread's, whose loop runs no task */
+    STACK_OF_THREAD,
+    STACK_UNKNOWN,     /* memory that tells could not be read: nothing has been taken */
+};
 struct thread_sight {
     const struct thread_state *thread;
     struct thread_record *record;
     uint32_t thread_name, count;
     uint64_t loop;
+    uint64_t faults; /* of all reads, before the stack was read */
     bool on_cpu;
     struct seen_link link;
 };
-bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *runs_callback);
+enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *sight);
 
 /* For the steps: adds one sample of a stack, its depth limited. */
 struct emission {
