@@ -31,6 +31,13 @@ static uint32_t fold(uint64_t hash) {
     return folded == UINT32_MAX ? UINT32_MAX - 1 : folded;
 }
 
+/* Inline: without a flag for a processor that has an instruction for it, compilers call a function. */
+static uint32_t count_bits(uint32_t bits) {
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
 static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
     uint64_t size, pair[2];
     if (!safe_copy_word(&size, node + layout.hamt_collision_size) || size > 2 * MAX_COLLISIONS) return false;
@@ -44,7 +51,7 @@ static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
 /* Nodes are never changed once made: what can go wrong is that they are freed meanwhile. */
 static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *value) {
     for (unsigned level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
-        uint64_t type, pair[2];
+        uint64_t type, at, found;
         uint32_t bit = hash & ((1u << LEVEL_BITS) - 1), bitmap;
         if (!safe_copy_word(&type, node + OBJECT_TYPE)) return drop_count(DROP_unreadable_memory), false;
         if (type == array_node_type) {
@@ -54,11 +61,10 @@ static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *
         if (type != bitmap_node_type) return find_in_collision(node, key, value);
         if (!safe_copy_half(&bitmap, node + layout.hamt_bitmap)) return drop_count(DROP_unreadable_memory), false;
         if (!(bitmap >> bit & 1)) return false;
-        uint64_t index = (uint64_t)__builtin_popcount(bitmap & ((1u << bit) - 1));
-        if (!safe_copy(pair, node + layout.hamt_bitmap_items + 16 * index, sizeof pair))
-            return drop_count(DROP_unreadable_memory), false;
-        if (pair[0]) return pair[0] == key ? (*value = pair[1], true) : false;
-        node = pair[1]; /* no key: the value is the node below */
+        at = node + layout.hamt_bitmap_items + 16ull * count_bits(bitmap & ((1u << bit) - 1));
+        if (!safe_copy_word(&found, at) || !safe_copy_word(&node, at + 8)) return drop_count(DROP_unreadable_memory), false;
+        if (found) return *value = node, found == key;
+        /* no key: the value is the node below */
     }
     return false;
 }
@@ -123,6 +129,7 @@ bool span_link_root_name(const struct span_view *view, char *text, size_t *size)
 }
 
 bool span_link_ended(uint64_t address) {
-    struct span_cell cell;
-    return address && (!read_cell(address, &cell) || cell.ended);
+    uint64_t magic, ended;
+    return address && (!safe_copy_word(&ended, address + offsetof(struct span_cell, ended)) ||
+                       !safe_copy_word(&magic, address + offsetof(struct span_cell, magic)) || magic != SPAN_CELL_MAGIC || ended);
 }
