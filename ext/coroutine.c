@@ -63,12 +63,6 @@ static bool go_on(struct await_chain *chain, uint64_t next) {
     return next;
 }
 
-void coroutine_prefetch(const struct await_chain *chain) {
-    safe_copy_touch(chain->next + OBJECT_TYPE);
-    safe_copy_prefetch(chain->next + CACHE_LINE);
-    safe_copy_prefetch(chain->next + layout.generator_frame + layout.frame_localsplus);
-}
-
 static bool fail_to_read(struct await_chain *chain) { return fail(chain, DROP_unreadable_memory, RAW_FRAME_UNREADABLE); }
 
 /* A future or anything else, of which no frames can be read, or one of the objects that lead to what they wrap. */
@@ -92,7 +86,8 @@ static bool end_at(struct await_chain *chain, int32_t state) {
     return false;
 }
 
-bool coroutine_step(struct await_chain *chain) {
+/* One object further. False after the last one. */
+static bool step(struct await_chain *chain) {
     uint64_t generator = chain->next, at = generator + layout.generator_frame, type, code, instruction, next;
     int32_t state;
     uint32_t stack_top; /* entries in localsplus, the value stack included */
@@ -116,7 +111,19 @@ bool coroutine_step(struct await_chain *chain) {
 
 void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
     coroutine_begin(chain, coroutine);
-    while (coroutine_step(chain)) continue; /* ends: a step adds a frame, or is one of a few between two frames */
+    while (step(chain)) continue; /* ends: a step adds a frame, or is one of a few between two frames */
+}
+
+unsigned coroutine_step_all(struct await_chain **chains, unsigned count) {
+    unsigned left = 0;
+    for (unsigned i = 0; i < count; i++) {
+        safe_copy_touch(chains[i]->next + OBJECT_TYPE);
+        safe_copy_prefetch(chains[i]->next + CACHE_LINE);
+        safe_copy_prefetch(chains[i]->next + layout.generator_frame + layout.frame_localsplus);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (step(chains[i])) chains[left++] = chains[i];
+    return left;
 }
 
 bool coroutine_unchanged(const struct await_chain *chain) {

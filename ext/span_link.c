@@ -84,36 +84,44 @@ bool span_link_read(uint64_t context, struct span_view *view) {
     return true;
 }
 
-void span_link_prefetch(unsigned step, uint64_t *cursor) {
-    uint64_t hash, at = *cursor;
-    *cursor = 0;
-    if (!at) return;
+/* An object of which the first three cache lines are read. */
+static void touch_lines(uint64_t address) {
+    safe_copy_touch(address + OBJECT_TYPE);
+    safe_copy_prefetch(address + CACHE_LINE);
+    safe_copy_prefetch(address + 2ull * CACHE_LINE);
+}
+
+static uint64_t word_or_0(uint64_t address) {
+    uint64_t word;
+    return safe_copy_word(&word, address) ? word : 0;
+}
+
+/* What cannot be read gives 0, which no later step reads. */
+void span_link_prefetch(unsigned step, uint64_t *cursors, unsigned count) {
+    uint64_t hash, view, cell = anchors.span_view_offset + offsetof(struct span_view, cell);
     switch (step) {
     case 0: /* the context */
-        safe_copy_touch(at + layout.context_vars);
-        *cursor = at;
+        for (unsigned i = 0; i < count; i++) safe_copy_touch(cursors[i] + layout.context_vars);
         break;
     case 1: /* -> its variables */
-        if (safe_copy_word(cursor, at + layout.context_vars)) safe_copy_touch(*cursor + layout.hamt_root);
+        for (unsigned i = 0; i < count; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + layout.context_vars))) safe_copy_touch(cursors[i] + layout.hamt_root);
         break;
     case 2: /* -> the root of their trie */
-        if (safe_copy_word(cursor, at + layout.hamt_root)) {
-            safe_copy_touch(*cursor + OBJECT_TYPE);
-            safe_copy_prefetch(*cursor + CACHE_LINE);
-            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
-        }
+        for (unsigned i = 0; i < count; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + layout.hamt_root))) touch_lines(cursors[i]);
         break;
     case 3: /* -> the view */
-        if (safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash) &&
-            find_variable(at, fold(hash), anchors.context_var, cursor)) {
-            safe_copy_touch(*cursor + OBJECT_TYPE);
-            safe_copy_prefetch(*cursor + CACHE_LINE);
-            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
+        hash = word_or_0(anchors.context_var + layout.contextvar_hash);
+        for (unsigned i = 0; i < count; i++) {
+            bool found = cursors[i] && find_variable(cursors[i], fold(hash), anchors.context_var, &view);
+            cursors[i] = found ? view : 0;
+            if (found) touch_lines(view);
         }
         break;
     case 4: /* -> the span's cell */
-        if (anchors.span_view_offset && safe_copy_word(cursor, at + anchors.span_view_offset + offsetof(struct span_view, cell)))
-            safe_copy_touch(*cursor);
+        for (unsigned i = 0; i < count && anchors.span_view_offset; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + cell))) safe_copy_touch(cursors[i]);
         break;
     default: break;
     }

@@ -68,7 +68,7 @@ uint32_t tick_meet(struct tick *tick, uint64_t address) {
     struct stitch_task *stitch = &tick->stitch[position];
     stitch->unusable = true;
     stitch->on_path = stitch->has_prefix = false;
-    stitch->n_parents = stitch->n_locations = stitch->n_as_awaiter = 0;
+    stitch->n_parents = stitch->sequence = stitch->n_locations = stitch->n_as_awaiter = 0;
     return position;
 }
 

@@ -23,6 +23,7 @@ static bool keep_frames(struct tick *tick, uint32_t position, uint32_t from, uin
     }
     tick->seen[position].first_location = tick->pool_size;
     tick->pool_size += count;
+    task->sequence = 0;
     task->n_locations = count;
     task->n_as_awaiter = as_awaiter;
     task->unusable = false;
