@@ -109,11 +109,6 @@ static bool step(struct await_chain *chain) {
     return go_on(chain, next);
 }
 
-void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
-    coroutine_begin(chain, coroutine);
-    while (step(chain)) continue; /* ends: a step adds a frame, or is one of a few between two frames */
-}
-
 unsigned coroutine_step_all(struct await_chain **chains, unsigned count) {
     unsigned left = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -124,6 +119,11 @@ unsigned coroutine_step_all(struct await_chain **chains, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (step(chains[i])) chains[left++] = chains[i];
     return left;
+}
+
+void coroutine_walk(struct await_chain *chain, uint64_t coroutine) {
+    coroutine_begin(chain, coroutine);
+    while (coroutine_step_all(&chain, 1)) continue; /* ends: a step adds a frame, or is one of a few between two frames */
 }
 
 bool coroutine_unchanged(const struct await_chain *chain) {
