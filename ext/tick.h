@@ -156,7 +156,8 @@ void tick_emit_tasks(struct tick *tick);
 /* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
 uint32_t tick_meet(struct tick *tick, uint64_t address);
 
-/* For the steps: looks at the tasks from position begin on that no step has looked at; further ones may be met meanwhile. */
+/* For the steps: looks at the tasks from position begin on that no step has looked at, and finds who awaits all of these; further
+   ones are met meanwhile. */
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
 
 /* For the steps: who awaits the tasks from position begin on; those are met. */

@@ -107,9 +107,11 @@ static void walk_group(const struct tick *tick, struct group *group) {
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     struct group group;
     while (begin < end) {
+        uint32_t first = begin;
         for (group.count = 0; begin < end && group.count < GROUP; begin++) begin_walk(tick, begin, &group);
         walk_group(tick, &group);
         for (unsigned i = 0; i < group.count; i++) finish_walk(tick, group.positions[i], &group.chains[i]);
+        tick_find_awaiters(tick, first, begin); /* now, while what has been read of these tasks is near */
     }
 }
 
@@ -159,7 +161,6 @@ void tick_look_at_tasks(struct tick *tick) {
     for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);
-        tick_find_awaiters(tick, begin, end);
     }
     tick->tasks_visited += tick->work.visits;
 }
