@@ -49,6 +49,7 @@ enum task_sight {
     SIGHT_ON_STACK, /* on a thread's stack, below a task that it started or a loop that it runs */
     SIGHT_SUSPENDED,
     SIGHT_RUNNING,
+    SIGHT_CAUGHT, /* running, but not yet when its thread was looked at: weighs what a suspended one weighs */
 };
 
 /* The span that a stack belongs to, read together with that stack: ids in the stack table. */
@@ -62,6 +63,7 @@ struct seen_task {
     enum sample_state state;
     bool in_window;          /* gives a sample if it is suspended; otherwise it is here for what stands on it */
     bool eager;              /* in its eager first step */
+    bool looked_again;       /* it moved while it was read: no longer where those that led to it have seen it */
     bool awaits_tasks, has_fixed_parent, is_awaiter;
     bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
     uint32_t first_location; /* in the pool */
@@ -174,6 +176,13 @@ struct thread_sight {
     struct seen_link link;
 };
 bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *runs_callback);
+
+/* For the steps: a task has begun to run after its thread was looked at. That thread is looked at again, for this task alone. False
+   when it does not run any more. */
+bool tick_catch_running(struct tick *tick, uint32_t position);
+
+/* For the steps: the frames of a running task, in tick->frames. False when they are not there, or not on top. */
+bool tick_keep_running(struct tick *tick, uint32_t position, uint32_t count);
 
 /* For the steps: adds one sample of a stack, its depth limited. */
 struct emission {

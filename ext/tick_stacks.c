@@ -138,3 +138,11 @@ bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *
     mark_tasks(tick, position, first_task, count, &running);
     return true;
 }
+
+bool tick_keep_running(struct tick *tick, uint32_t position, uint32_t count) {
+    uint32_t first = 0;
+    while (first < count && tick->frames[first].generator != tick->tasks.tasks[position].coroutine) first++;
+    for (uint32_t i = first + 1; i < count; i++)
+        if (task_at(tick, i) != NO_TASK && task_at(tick, i) != position) return false; /* another one is above */
+    return first < count && keep_frames(tick, position, first, count, true);
+}

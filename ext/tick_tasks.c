@@ -10,6 +10,7 @@
 
 #define GROUP 16       /* tasks walked at the same time */
 #define TICKS_PER_SLICE 4
+#define MAX_ATTEMPTS 8   /* at a task that moves while it is read */
 #define MAX_BLOCK 64   /* slots side by side */
 
 /* Tasks walked together. */
@@ -40,20 +41,21 @@ static uint32_t find_loop(const struct tick *tick, uint64_t loop) {
     return NO_LOOP;
 }
 
-/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. */
-static void take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
+/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. False
+   when the task has moved meanwhile. */
+static bool take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
     const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
-    if (chain->state == CHAIN_FINISHED) return;
+    if (chain->state == CHAIN_FINISHED) return true;
+    if (chain->state == CHAIN_EXECUTING) return false;
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
-    if (waiting && tick->options.features & FEATURE_AWAITERS) seen->awaits_tasks = awaited_are_tasks(task->waiter, chain);
-    /* It began to run after its thread was looked at: its frames are neither here nor in that thread's copied stack. */
-    if (chain->state == CHAIN_EXECUTING || !keep_chain(tick, position, chain) || !coroutine_unchanged(chain))
-        return drop_count(DROP_moved_task);
+    seen->awaits_tasks = waiting && tick->options.features & FEATURE_AWAITERS && awaited_are_tasks(task->waiter, chain);
+    if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) return false;
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
+    return true;
 }
 
 /* The memory that reading waiter and awaiters begins with. A processor has room for some twenty requests: so little by little. */
@@ -84,12 +86,33 @@ static void begin_walk(struct tick *tick, uint32_t position, struct group *group
     coroutine_begin(&group->chains[at], task->coroutine);
 }
 
+/* A task that has moved is looked at again, where it is now: suspended anew, or on its thread's stack. */
+static void look_again(struct tick *tick, uint32_t position) {
+    struct seen_task *seen = &tick->seen[position];
+    seen->looked_again = true;
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct await_chain chain = {.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
+        struct task now;
+        if (!task_read(tick->tasks.tasks[position].address, &now) || now.state != layout.future_pending || !now.coroutine) break;
+        tick->tasks.tasks[position] = now;
+        coroutine_walk(&chain, now.coroutine);
+        if (chain.state != CHAIN_EXECUTING) {
+            if (take_chain(tick, position, &chain)) return;
+        } else if (!seen->in_window) { /* it awaits nothing, so nothing stands on it */
+            break;
+        } else if (tick_catch_running(tick, position)) {
+            return;
+        }
+    }
+    drop_count(DROP_moved_task);
+}
+
 static void finish_walk(struct tick *tick, uint32_t position, struct await_chain *chain) {
     if (chain->state == CHAIN_LONG) {
         *chain = (struct await_chain){.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
         coroutine_walk(chain, tick->tasks.tasks[position].coroutine);
     }
-    take_chain(tick, position, chain);
+    if (!take_chain(tick, position, chain)) look_again(tick, position);
 }
 
 /* Walks of a group go forward in turns: while one waits for memory, the others use what has arrived. */
