@@ -5,6 +5,7 @@
 #include "coroutine.h"
 #include "cpython/layout.h"
 #include "drop.h"
+#include "reading.h"
 #include "safe_copy.h"
 #include "task_set.h"
 
@@ -131,6 +132,7 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     struct group group;
     while (begin < end) {
         uint32_t first = begin;
+        reading_check();
         for (group.count = 0; begin < end && group.count < GROUP; begin++) begin_walk(tick, begin, &group);
         walk_group(tick, &group);
         for (unsigned i = 0; i < group.count; i++) finish_walk(tick, group.positions[i], &group.chains[i]);
