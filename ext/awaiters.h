@@ -16,7 +16,7 @@ struct awaiter {
 };
 
 /* What callbacks have led to within one tick. A direct-mapped cache. */
-#define MAX_REMEMBERED_CALLBACKS 256
+#define MAX_REMEMBERED_CALLBACKS 1024
 #define MAX_REMEMBERED_AWAITERS 2
 struct remembered_callback {
     uint64_t callback;

@@ -12,6 +12,7 @@
 
 #define CODE_SLOTS 16384      /* power of two; code objects in one interval before names are read again at each sight */
 #define LOCATION_SLOTS 4096   /* power of two; a cache: a collision only costs a decoding */
+#define CHAIN_SLOTS 1024      /* power of two; the same, of whole await chains */
 #define MAX_PROBES 16
 #define MAX_LINE_TABLE_BYTES (1u << 20)
 #define MAX_CODE_UNITS (1u << 26)
@@ -44,13 +45,22 @@ struct cached_location {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct cached_location) == 64, "a cache line");
 
+/* An await chain seen before, all of whose code objects have versions. */
+struct known_chain {
+    uint32_t n_frames; /* 0 = empty */
+    uint32_t sequence, count, as_awaiter;
+    struct { uint64_t code, instruction; } frames[MAX_KNOWN_CHAIN];
+    uint32_t versions[MAX_KNOWN_CHAIN], locations[MAX_KNOWN_CHAIN];
+};
+
 struct code_table {
     struct arena arena;
     char asyncio_directory[MAX_STRING_BYTES];
     size_t asyncio_directory_size;
-    uint32_t generation;
+    uint32_t generation, n_sequences;
     struct code_entry codes[CODE_SLOTS];
     struct cached_location locations[LOCATION_SLOTS];
+    struct known_chain chains[CHAIN_SLOTS];
 };
 
 struct code_table *code_table_new(const char *asyncio_directory) {
@@ -74,6 +84,8 @@ void code_table_reset(struct code_table *table) {
     arena_reset(&table->arena);
     memset(table->codes, 0, sizeof table->codes);
     memset(table->locations, 0, sizeof table->locations);
+    memset(table->chains, 0, sizeof table->chains);
+    table->n_sequences = 0;
 }
 
 static uint64_t mix(uint64_t value) {
@@ -224,7 +236,7 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
     if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
     if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
         frame->location = code_table_synthetic(stacks, raw->code == RAW_FRAME_TRUNCATED ? "<truncated>" : "<unreadable>");
-        if (raw->code != RAW_FRAME_TRUNCATED) frame->flags |= FRAME_GARBAGE;
+        frame->flags = raw->code == RAW_FRAME_TRUNCATED ? 0 : FRAME_SYNTHETIC | FRAME_GARBAGE;
         return true;
     }
     /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */
@@ -232,5 +244,72 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
     const struct code_entry *code = find(table, stacks, &identity);
     frame->location = code ? locate(table, stacks, code, raw) : code_table_synthetic(stacks, "<unreadable>");
     frame->flags = code ? code->flags : FRAME_SYNTHETIC;
+    return true;
+}
+
+static struct known_chain *chain_slot(struct code_table *table, const struct raw_frame *frames, size_t count) {
+    uint64_t sum = count;
+    for (size_t i = 0; i < count; i++) sum = (sum << 7 | sum >> 57) + frames[i].instruction;
+    return &table->chains[mix(sum) & (CHAIN_SLOTS - 1)];
+}
+
+/* Every word is compared, and each code object's version read again: an address may hold another one by now. */
+static bool is_known(const struct known_chain *known, const struct raw_frame *frames, size_t count) {
+    if (known->n_frames != count) return false;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t version;
+        if (known->frames[i].code != frames[i].code || known->frames[i].instruction != frames[i].instruction ||
+            !safe_copy_half(&version, frames[i].code + layout.code_version) || version != known->versions[i])
+            return false;
+    }
+    return true;
+}
+
+static bool resolve_frames(struct code_table *table, struct stack_table *stacks, const struct raw_frame *frames, size_t count,
+                           struct chain_locations *chain) {
+    chain->sequence = chain->count = chain->as_awaiter = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct resolved_frame frame;
+        if (!code_table_resolve(table, stacks, &frames[i], &frame) || frame.flags & FRAME_LOOP_WRAPPER) continue;
+        if (frame.flags & FRAME_GARBAGE) return false;
+        bool between = frame.flags & FRAME_INSTRUMENTATION;
+        if (between && i + 1 < count) continue;
+        chain->locations[chain->count++] = frame.location;
+        if (!between) chain->as_awaiter = chain->count;
+    }
+    return true;
+}
+
+/* Keeps what was just resolved, if each frame of it can be told again by its version. */
+static void know(struct code_table *table, const struct raw_frame *frames, size_t count, struct chain_locations *chain,
+                 struct known_chain *known) {
+    known->n_frames = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct cached_location *cached = location_slot(table, &frames[i]);
+        if (cached->address != frames[i].code || cached->instruction != frames[i].instruction || !cached->version) return;
+        known->frames[i].code = frames[i].code;
+        known->frames[i].instruction = frames[i].instruction;
+        known->versions[i] = cached->version;
+    }
+    known->n_frames = (uint32_t)count;
+    known->sequence = chain->sequence = ++table->n_sequences;
+    known->count = chain->count;
+    known->as_awaiter = chain->as_awaiter;
+    memcpy(known->locations, chain->locations, chain->count * sizeof chain->locations[0]);
+}
+
+bool code_table_resolve_chain(struct code_table *table, struct stack_table *stacks, const struct raw_frame *frames, size_t count,
+                              struct chain_locations *chain) {
+    if (count > MAX_KNOWN_CHAIN) return resolve_frames(table, stacks, frames, count, chain);
+    struct known_chain *known = chain_slot(table, frames, count);
+    if (count && is_known(known, frames, count)) {
+        chain->sequence = known->sequence;
+        chain->count = known->count;
+        chain->as_awaiter = known->as_awaiter;
+        memcpy(chain->locations, known->locations, known->count * sizeof known->locations[0]);
+        return true;
+    }
+    if (!resolve_frames(table, stacks, frames, count, chain)) return false;
+    know(table, frames, count, chain, known);
     return true;
 }

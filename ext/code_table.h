@@ -37,6 +37,21 @@ void code_table_reset(struct code_table *table);
    has not begun. */
 bool code_table_resolve(struct code_table *table, struct stack_table *stacks, const struct raw_frame *raw, struct resolved_frame *frame);
 
+/* What an await chain shows: without what a loop library or opentelemetry.instrumentation puts in between. */
+#define MAX_KNOWN_CHAIN 15 /* frames */
+struct chain_locations {
+    uint32_t sequence;   /* names these locations within the interval; 0 = no name */
+    uint32_t count;
+    uint32_t as_awaiter; /* how many of them show below a task that it awaits */
+    uint32_t *locations; /* the caller's: room for as many as there are frames */
+};
+
+/* Raw frames of an await chain, outermost first -> locations. One that has been met before is known as a whole, by the codes and
+   instructions of all its frames, as long as each code object still is the one it was. False when a frame is garbage: the task has
+   ended, its memory is something else by now. */
+bool code_table_resolve_chain(struct code_table *table, struct stack_table *stacks, const struct raw_frame *frames, size_t count,
+                              struct chain_locations *chain);
+
 /* The location of a synthetic frame such as <frames omitted>. */
 uint32_t code_table_synthetic(struct stack_table *stacks, const char *name);
 

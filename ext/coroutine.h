@@ -28,11 +28,10 @@ struct await_chain {
 /* Frames and capacity are set by the caller. */
 void coroutine_walk(struct await_chain *chain, uint64_t coroutine);
 
-/* The same in steps: many walks at once, a step of each in turn, overlap their waits for memory. False after the last step. */
+/* The same in steps: many walks at once, a step of each in turn, overlap their waits for memory. Those that have to go on come first
+   in chains afterwards; returns how many. */
 void coroutine_begin(struct await_chain *chain, uint64_t coroutine);
-bool coroutine_step(struct await_chain *chain);
-/* Asks for the memory that the next step reads. */
-void coroutine_prefetch(const struct await_chain *chain);
+unsigned coroutine_step_all(struct await_chain **chains, unsigned count);
 
 /* Reads every word the walk depended on once more: false when the coroutine ran meanwhile. */
 bool coroutine_unchanged(const struct await_chain *chain);

@@ -4,12 +4,13 @@
 
 /* The system call needs no handler, so it is right until somebody says that the handlers stand. */
 static enum safe_copy_method method_in_use = SAFE_COPY_SYSCALL;
-bool safe_copy_loads;
+uint64_t safe_copy_loads_above = UINT64_MAX;
 static uint64_t faults;
 
 void safe_copy_use(enum safe_copy_method method) {
     __atomic_store_n(&method_in_use, method, __ATOMIC_RELAXED);
-    __atomic_store_n(&safe_copy_loads, method == SAFE_COPY_GUARDED, __ATOMIC_RELAXED);
+    uint64_t above = method == SAFE_COPY_GUARDED ? SAFE_COPY_FIRST_ADDRESS - 1 : UINT64_MAX;
+    __atomic_store_n(&safe_copy_loads_above, above, __ATOMIC_RELAXED);
 }
 
 enum safe_copy_method safe_copy_method(void) { return __atomic_load_n(&method_in_use, __ATOMIC_RELAXED); }

@@ -42,7 +42,8 @@ bool safe_copy_resolve_fault(void *ucontext);
 
 /* For the inline functions only. */
 #define SAFE_COPY_FIRST_ADDRESS 4096u /* the NULL page */
-extern bool safe_copy_loads __attribute__((visibility("hidden"))); /* whether guarded loads may be used: they need the handlers too */
+/* Guarded loads may be used above this address, and nowhere when it is the last one: they need the handlers too. */
+extern uint64_t safe_copy_loads_above __attribute__((visibility("hidden")));
 bool safe_copy_failed(void);
 
 #ifdef SAFE_COPY_FAULT_INJECTION
@@ -54,7 +55,7 @@ static inline uint64_t safe_copy_redirect(uint64_t address) { return address; }
 
 static inline bool safe_copy_word(uint64_t *word, uint64_t address) {
 #ifdef SAFE_COPY_LOADS
-    if (__builtin_expect(address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED), 1))
+    if (__builtin_expect(address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED), 1))
         return __builtin_expect(guarded_load_word(word, safe_copy_redirect(address)), 1) ? true : safe_copy_failed();
 #endif
     return safe_copy(word, address, sizeof *word);
@@ -62,7 +63,7 @@ static inline bool safe_copy_word(uint64_t *word, uint64_t address) {
 
 static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
 #ifdef SAFE_COPY_LOADS
-    if (__builtin_expect(address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED), 1))
+    if (__builtin_expect(address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED), 1))
         return __builtin_expect(guarded_load_half(half, safe_copy_redirect(address)), 1) ? true : safe_copy_failed();
 #endif
     return safe_copy(half, address, sizeof *half);
@@ -73,8 +74,7 @@ static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
 static inline void safe_copy_touch(uint64_t address) {
 #ifdef SAFE_COPY_LOADS
     uint64_t word;
-    if (address >= SAFE_COPY_FIRST_ADDRESS && __atomic_load_n(&safe_copy_loads, __ATOMIC_RELAXED))
-        guarded_load_word(&word, safe_copy_redirect(address));
+    if (address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED)) guarded_load_word(&word, safe_copy_redirect(address));
 #else
     safe_copy_prefetch(address);
 #endif

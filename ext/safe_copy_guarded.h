@@ -21,37 +21,51 @@
    The fault handler must be in place, and the calling thread must not block SIGSEGV or SIGBUS: a blocked fault kills. */
 __attribute__((visibility("hidden"))) bool safe_copy_guarded(void *destination, uint64_t address, size_t size);
 
-/* One word, or half of one, as one load between the label of its fault and the label where the fault handler lets it go on: then ok
-   is still 0. Each use adds both to a table that the linker gathers. */
+/* One word, or half of one, as one load; its fault goes on where the load is said to have failed. Each use adds the places of both
+   to a table that the linker gathers. Compilers that know no jump out of an assembly statement with results test a flag instead. */
 #if defined(SAFE_COPY_X86_64) || defined(SAFE_COPY_AARCH64)
 #define SAFE_COPY_LOADS
-#define GUARDED_LOAD_ENTRY                                                                                                    \
-    "2:\n"                                                                                                                    \
+#define GUARDED_LOAD_ENTRY(resume)                                                                                            \
     ".pushsection guarded_loads, \"a\"\n"                                                                                     \
     ".balign 4\n"                                                                                                             \
-    ".long 1b - ., 2b - .\n"                                                                                                  \
+    ".long 1b - ., " resume " - .\n"                                                                                         \
     ".popsection\n"
 #ifdef SAFE_COPY_X86_64
-#define GUARDED_LOAD_WORD "1: movq (%[address]), %q[value]\n movl $1, %k[ok]\n" GUARDED_LOAD_ENTRY
-#define GUARDED_LOAD_HALF "1: movl (%[address]), %k[value]\n movl $1, %k[ok]\n" GUARDED_LOAD_ENTRY
+#define LOAD_WORD "1: movq (%[address]), %q[value]\n"
+#define LOAD_HALF "1: movl (%[address]), %k[value]\n"
+#define SET_OK "movl $1, %k[ok]\n"
 #else
-#define GUARDED_LOAD_WORD "1: ldr %x[value], [%[address]]\n mov %w[ok], #1\n" GUARDED_LOAD_ENTRY
-#define GUARDED_LOAD_HALF "1: ldr %w[value], [%[address]]\n mov %w[ok], #1\n" GUARDED_LOAD_ENTRY
+#define LOAD_WORD "1: ldr %x[value], [%[address]]\n"
+#define LOAD_HALF "1: ldr %w[value], [%[address]]\n"
+#define SET_OK "mov %w[ok], #1\n"
+#endif
+
+#if (__GNUC__ >= 11 && !defined(__clang__)) || (defined(__clang__) && __clang_major__ >= 14)
+/* volatile: GCC before 12.4 and 13.3 forgets otherwise that the statement is. */
+#define GUARDED_LOAD(load, place)                                                                                             \
+    __asm__ volatile goto(load GUARDED_LOAD_ENTRY("%l[fault]") : [value] "=r"(value) : [address] "r"(address) : : fault);     \
+    *(place) = value;                                                                                                         \
+    return true;                                                                                                              \
+    fault:                                                                                                                    \
+    *(place) = 0;                                                                                                             \
+    return false
+#else
+#define GUARDED_LOAD(load, place)                                                                                             \
+    uint32_t ok = 0;                                                                                                          \
+    value = 0;                                                                                                                \
+    __asm__ volatile(load SET_OK "2:\n" GUARDED_LOAD_ENTRY("2b") : [value] "+&r"(value), [ok] "+&r"(ok) : [address] "r"(address)); \
+    *(place) = value;                                                                                                         \
+    return ok
 #endif
 
 static inline bool guarded_load_word(uint64_t *word, uint64_t address) {
-    uint64_t value = 0;
-    uint32_t ok = 0;
-    __asm__ volatile(GUARDED_LOAD_WORD : [value] "+&r"(value), [ok] "+&r"(ok) : [address] "r"(address));
-    *word = value;
-    return ok;
+    uint64_t value;
+    GUARDED_LOAD(LOAD_WORD, word);
 }
 
 static inline bool guarded_load_half(uint32_t *half, uint64_t address) {
-    uint32_t value = 0, ok = 0;
-    __asm__ volatile(GUARDED_LOAD_HALF : [value] "+&r"(value), [ok] "+&r"(ok) : [address] "r"(address));
-    *half = value;
-    return ok;
+    uint32_t value;
+    GUARDED_LOAD(LOAD_HALF, half);
 }
 
 struct guarded_load {

@@ -31,6 +31,13 @@ static uint32_t fold(uint64_t hash) {
     return folded == UINT32_MAX ? UINT32_MAX - 1 : folded;
 }
 
+/* Inline: without a flag for a processor that has an instruction for it, compilers call a function. */
+static uint32_t count_bits(uint32_t bits) {
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
 static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
     uint64_t size, pair[2];
     if (!safe_copy_word(&size, node + layout.hamt_collision_size)) return drop_count(DROP_unreadable_memory), false;
@@ -45,7 +52,7 @@ static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
 /* Nodes are never changed once made: what can go wrong is that they are freed meanwhile. */
 static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *value) {
     for (unsigned level = 0; level < MAX_LEVELS && node; level++, hash >>= LEVEL_BITS) {
-        uint64_t type, pair[2];
+        uint64_t type, at, found;
         uint32_t bit = hash & ((1u << LEVEL_BITS) - 1), bitmap;
         if (!safe_copy_word(&type, node + OBJECT_TYPE)) return drop_count(DROP_unreadable_memory), false;
         if (type == array_node_type) {
@@ -55,11 +62,10 @@ static bool find_variable(uint64_t node, uint32_t hash, uint64_t key, uint64_t *
         if (type != bitmap_node_type) return find_in_collision(node, key, value);
         if (!safe_copy_half(&bitmap, node + layout.hamt_bitmap)) return drop_count(DROP_unreadable_memory), false;
         if (!(bitmap >> bit & 1)) return false;
-        uint64_t index = (uint64_t)__builtin_popcount(bitmap & ((1u << bit) - 1));
-        if (!safe_copy(pair, node + layout.hamt_bitmap_items + 16 * index, sizeof pair))
-            return drop_count(DROP_unreadable_memory), false;
-        if (pair[0]) return pair[0] == key ? (*value = pair[1], true) : false;
-        node = pair[1]; /* no key: the value is the node below */
+        at = node + layout.hamt_bitmap_items + 16ull * count_bits(bitmap & ((1u << bit) - 1));
+        if (!safe_copy_word(&found, at) || !safe_copy_word(&node, at + 8)) return drop_count(DROP_unreadable_memory), false;
+        if (found) return *value = node, found == key;
+        /* no key: the value is the node below */
     }
     return false;
 }
@@ -79,36 +85,44 @@ bool span_link_read(uint64_t context, struct span_view *view) {
     return true;
 }
 
-void span_link_prefetch(unsigned step, uint64_t *cursor) {
-    uint64_t hash, at = *cursor;
-    *cursor = 0;
-    if (!at) return;
+/* An object of which the first three cache lines are read. */
+static void touch_lines(uint64_t address) {
+    safe_copy_touch(address + OBJECT_TYPE);
+    safe_copy_prefetch(address + CACHE_LINE);
+    safe_copy_prefetch(address + 2ull * CACHE_LINE);
+}
+
+static uint64_t word_or_0(uint64_t address) {
+    uint64_t word;
+    return safe_copy_word(&word, address) ? word : 0;
+}
+
+/* What cannot be read gives 0, which no later step reads. */
+void span_link_prefetch(unsigned step, uint64_t *cursors, unsigned count) {
+    uint64_t hash, view, cell = anchors.span_view_offset + offsetof(struct span_view, cell);
     switch (step) {
     case 0: /* the context */
-        safe_copy_touch(at + layout.context_vars);
-        *cursor = at;
+        for (unsigned i = 0; i < count; i++) safe_copy_touch(cursors[i] + layout.context_vars);
         break;
     case 1: /* -> its variables */
-        if (safe_copy_word(cursor, at + layout.context_vars)) safe_copy_touch(*cursor + layout.hamt_root);
+        for (unsigned i = 0; i < count; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + layout.context_vars))) safe_copy_touch(cursors[i] + layout.hamt_root);
         break;
     case 2: /* -> the root of their trie */
-        if (safe_copy_word(cursor, at + layout.hamt_root)) {
-            safe_copy_touch(*cursor + OBJECT_TYPE);
-            safe_copy_prefetch(*cursor + CACHE_LINE);
-            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
-        }
+        for (unsigned i = 0; i < count; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + layout.hamt_root))) touch_lines(cursors[i]);
         break;
     case 3: /* -> the view */
-        if (safe_copy_word(&hash, anchors.context_var + layout.contextvar_hash) &&
-            find_variable(at, fold(hash), anchors.context_var, cursor)) {
-            safe_copy_touch(*cursor + OBJECT_TYPE);
-            safe_copy_prefetch(*cursor + CACHE_LINE);
-            safe_copy_prefetch(*cursor + 2ull * CACHE_LINE);
+        hash = word_or_0(anchors.context_var + layout.contextvar_hash);
+        for (unsigned i = 0; i < count; i++) {
+            bool found = cursors[i] && find_variable(cursors[i], fold(hash), anchors.context_var, &view);
+            cursors[i] = found ? view : 0;
+            if (found) touch_lines(view);
         }
         break;
     case 4: /* -> the span's cell */
-        if (anchors.span_view_offset && safe_copy_word(cursor, at + anchors.span_view_offset + offsetof(struct span_view, cell)))
-            safe_copy_touch(*cursor);
+        for (unsigned i = 0; i < count && anchors.span_view_offset; i++)
+            if (cursors[i] && (cursors[i] = word_or_0(cursors[i] + cell))) safe_copy_touch(cursors[i]);
         break;
     default: break;
     }
@@ -126,6 +140,7 @@ bool span_link_root_name(const struct span_view *view, char *text, size_t *size)
 }
 
 bool span_link_ended(uint64_t address) {
-    struct span_cell cell;
-    return address && (!read_cell(address, &cell) || cell.ended);
+    uint64_t magic, ended;
+    return address && (!safe_copy_word(&ended, address + offsetof(struct span_cell, ended)) ||
+                       !safe_copy_word(&magic, address + offsetof(struct span_cell, magic)) || magic != SPAN_CELL_MAGIC || ended);
 }

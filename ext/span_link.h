@@ -14,10 +14,10 @@ bool span_link_learn_nodes(void);
 /* The view in a context, whole and checked; without one, what can be read of the span itself. False when the context carries no span, or the view could not be read. */
 bool span_link_read(uint64_t context, struct span_view *view);
 
-/* Asks for the memory that span_link_read will read, a step at a time; cursor is the context at step 0 and belongs to the function
-   afterwards. Further steps do nothing. */
+/* Asks for the memory that span_link_read will read in these contexts, a step at a time; cursors are the contexts at step 0, 0 for none,
+   and belong to the function afterwards. Further steps do nothing. */
 #define SPAN_LINK_STEPS 5
-void span_link_prefetch(unsigned step, uint64_t *cursor);
+void span_link_prefetch(unsigned step, uint64_t *cursors, unsigned count);
 
 /* The name that the local root's span had when it was activated. text must hold MAX_STRING_BYTES. */
 bool span_link_root_name(const struct span_view *view, char *text, size_t *size);

@@ -36,15 +36,22 @@ struct recent_push {
     uint32_t parent, location, id;
 };
 
+/* The same of whole sequences; sequence 0 = empty. */
+#define RECENT_SEQUENCE_BITS 10
+#define RECENT_SEQUENCES (1u << RECENT_SEQUENCE_BITS)
+struct recent_sequence {
+    uint32_t parent, sequence, count, id;
+};
+
 /* The same of links; id 0 = empty. */
-#define RECENT_LINKS 512u
+#define RECENT_LINKS 2048u
 struct recent_link {
     struct link link;
     uint32_t id;
 };
 
 /* And of samples; stack 0 of the key = empty. */
-#define RECENT_SAMPLE_BITS 9
+#define RECENT_SAMPLE_BITS 11
 #define RECENT_SAMPLES (1u << RECENT_SAMPLE_BITS)
 struct recent_sample {
     struct sample_key key;
@@ -58,6 +65,7 @@ struct stack_table {
     struct sample_event *events;
     uint32_t n_events, n_wall_events, events_capacity;
     struct recent_push recent[RECENT_PUSHES];
+    struct recent_sequence recent_sequences[RECENT_SEQUENCES];
     struct recent_link recent_links[RECENT_LINKS];
     struct recent_sample recent_samples[RECENT_SAMPLES];
 };
@@ -113,6 +121,7 @@ void stack_table_reset(struct stack_table *table) {
     intern_table_reset(&table->samples);
     table->n_events = table->n_wall_events = 0;
     memset(table->recent, 0, sizeof table->recent);
+    memset(table->recent_sequences, 0, sizeof table->recent_sequences);
     memset(table->recent_links, 0, sizeof table->recent_links);
     memset(table->recent_samples, 0, sizeof table->recent_samples);
     add_first_entries(table); /* cannot fail: there was room for them before */
@@ -162,6 +171,15 @@ uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t l
     if (table->nodes.size > before) nodes[id].depth = nodes[parent].depth + 1;
     *recent = (struct recent_push){parent, location, id};
     return id;
+}
+
+uint32_t stack_table_push_all(struct stack_table *table, uint32_t parent, const uint32_t *locations, uint32_t count, uint32_t sequence) {
+    uint32_t slot = (parent * 0x9e3779b1u ^ (sequence + count) * 0x85ebca77u) >> (32 - RECENT_SEQUENCE_BITS), stack = parent;
+    struct recent_sequence *recent = &table->recent_sequences[slot];
+    if (sequence && recent->sequence == sequence && recent->parent == parent && recent->count == count) return recent->id;
+    for (uint32_t i = 0; i < count; i++) stack = stack_table_push(table, stack, locations[i]);
+    if (sequence) *recent = (struct recent_sequence){parent, sequence, count, stack};
+    return stack;
 }
 
 static bool add_event(struct stack_table *table, struct sample_event event) {

@@ -73,6 +73,10 @@ uint32_t stack_table_link(struct stack_table *table, const struct link *link);
    exists once the table has been made. */
 uint32_t stack_table_push(struct stack_table *table, uint32_t parent, uint32_t location);
 
+/* All of these locations, root first. sequence: a name of theirs, by which a repetition is known as a whole; 0 = none. A name means
+   the same until the table is reset, and its first count locations have that same name. */
+uint32_t stack_table_push_all(struct stack_table *table, uint32_t parent, const uint32_t *locations, uint32_t count, uint32_t sequence);
+
 /* Frames from the root. */
 uint32_t stack_table_depth(const struct stack_table *table, uint32_t stack);
 

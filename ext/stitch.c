@@ -14,8 +14,7 @@ struct way {
 };
 
 static uint32_t push_frames(struct stack_table *stacks, uint32_t stack, const struct stitch_task *task, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) stack = stack_table_push(stacks, stack, task->locations[i]);
-    return stack;
+    return stack_table_push_all(stacks, stack, task->locations, count, task->sequence);
 }
 
 /* From the root of the way down to its leaf. base is what stands below the last task of the path. plain: no way but this one leads

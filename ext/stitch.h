@@ -14,6 +14,7 @@
 
 struct stitch_task {
     const uint32_t *locations; /* its frames, root first */
+    uint32_t sequence;         /* their name in the stack table; 0 = none */
     uint32_t n_locations;
     uint32_t n_as_awaiter;     /* how many of them show below a task that it awaits */
     uint32_t entry;            /* stack of what started its loop */

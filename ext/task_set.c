@@ -4,6 +4,7 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
+#include "read_object.h"
 #include "safe_copy.h"
 
 #define MAX_SLOTS (1ull << 28) /* no more than a check: it costs nothing that a table is large */
@@ -42,12 +43,12 @@ static size_t follow_references(uint64_t *addresses, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) safe_copy_touch(addresses[i]);
     for (size_t i = 0; i < count; i++) {
-        uint64_t reference[3];
-        if (!safe_copy(reference, addresses[i], sizeof reference) || reference[1] != anchors.type_weakref) {
+        uint64_t type, task;
+        if (!safe_copy_word(&task, addresses[i] + layout.weakref_object) || !safe_copy_word(&type, addresses[i] + OBJECT_TYPE) ||
+            type != anchors.type_weakref) {
             drop_count(DROP_unreadable_object);
             continue;
         }
-        uint64_t task = reference[layout.weakref_object / 8];
         if (task != anchors.none) addresses[kept++] = task;
     }
     return kept;

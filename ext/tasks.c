@@ -9,7 +9,6 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
-#define TASK_BYTES 192
 #define FIRST_CAPACITY 256
 #define KNOWN_TYPES (sizeof ((struct task_table *)0)->known_types / sizeof(uint64_t))
 
@@ -27,10 +26,12 @@ static uint32_t first_slot(const struct task_table *table, uint64_t address) {
     return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (table->slots - 1);
 }
 
-static void index_task(const struct task_table *table, uint32_t position) {
-    uint32_t slot = first_slot(table, table->tasks[position].address);
-    while (table->by_address[slot]) slot = (slot + 1) & (table->slots - 1); /* ends: at most half of the slots are used */
-    table->by_address[slot] = position + 1;
+/* The slot of the task at this address, or the empty one where it would stand. */
+static uint32_t find_slot(const struct task_table *table, uint64_t address) {
+    uint32_t slot = first_slot(table, address), occupant;
+    while ((occupant = table->by_address[slot]) && table->tasks[occupant - 1].address != address)
+        slot = (slot + 1) & (table->slots - 1); /* ends: at most half of the slots are used */
+    return slot;
 }
 
 void task_table_clear(struct task_table *table) {
@@ -49,27 +50,25 @@ static bool grow(struct task_table *table) {
     table->capacity = capacity;
     table->slots = 2 * capacity;
     memset(by_address, 0, table->slots * sizeof *by_address);
-    for (uint32_t i = 0; i < table->count; i++) index_task(table, i);
+    for (uint32_t i = 0; i < table->count; i++) by_address[find_slot(table, table->tasks[i].address)] = i + 1;
     return true;
 }
 
-static void decode(const uint8_t *bytes, uint64_t address, struct task *task) {
+/* All words, each by one load. */
+static bool read_words(uint64_t address, struct task *task) {
     task->address = address;
-    memcpy(&task->loop, bytes + layout.future_loop, 8);
-    memcpy(&task->callback0, bytes + layout.future_callback0, 8);
-    memcpy(&task->callbacks, bytes + layout.future_callbacks, 8);
-    memcpy(&task->state, bytes + layout.future_state, 4);
-    memcpy(&task->waiter, bytes + layout.task_waiter, 8);
-    memcpy(&task->coroutine, bytes + layout.task_coroutine, 8);
-    memcpy(&task->name, bytes + layout.task_name, 8);
-    memcpy(&task->context, bytes + layout.task_context, 8);
+    return safe_copy_word(&task->loop, address + layout.future_loop) &&
+           safe_copy_word(&task->callback0, address + layout.future_callback0) &&
+           safe_copy_word(&task->callbacks, address + layout.future_callbacks) &&
+           safe_copy_half(&task->state, address + layout.future_state) &&
+           safe_copy_word(&task->waiter, address + layout.task_waiter) &&
+           safe_copy_word(&task->coroutine, address + layout.task_coroutine) &&
+           safe_copy_word(&task->name, address + layout.task_name) &&
+           safe_copy_word(&task->context, address + layout.task_context);
 }
 
 bool task_read(uint64_t address, struct task *task) {
-    uint8_t bytes[TASK_BYTES];
-    if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), false;
-    decode(bytes, address, task);
-    return true;
+    return read_words(address, task) ? true : (drop_count(DROP_unreadable_memory), false);
 }
 
 void task_prefetch(uint64_t address) {
@@ -92,28 +91,21 @@ bool tasks_is_task(struct task_table *table, uint64_t address) {
 }
 
 uint32_t tasks_meet(struct task_table *table, uint64_t address) {
-    uint8_t bytes[TASK_BYTES];
     uint64_t type;
-    uint32_t position = tasks_find(table, address);
-    if (position != NO_TASK) return position;
-    if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), NO_TASK;
-    memcpy(&type, bytes + OBJECT_TYPE, 8);
+    uint32_t *slot = table->slots ? &table->by_address[find_slot(table, address)] : NULL;
+    if (slot && *slot) return *slot - 1;
+    if (table->count == table->capacity) {
+        if (table->count == MAX_TASKS || !grow(table)) return drop_count(DROP_too_many_tasks), NO_TASK;
+        slot = &table->by_address[find_slot(table, address)];
+    }
+    if (!safe_copy_word(&type, address + OBJECT_TYPE)) return drop_count(DROP_unreadable_memory), NO_TASK;
     /* A task written in Python has its fields in a dict, and asyncio alone knows them. */
     if (!is_task_type(table, type)) return drop_count(DROP_foreign_task), NO_TASK;
-    if (table->count == MAX_TASKS || (table->count == table->capacity && !grow(table))) return drop_count(DROP_too_many_tasks), NO_TASK;
     struct task *task = &table->tasks[table->count];
-    decode(bytes, address, task);
+    if (!task_read(address, task)) return NO_TASK;
     if (task->state != layout.future_pending || !task->coroutine) return NO_TASK; /* it has ended */
-    index_task(table, table->count);
-    return table->count++;
-}
-
-uint32_t tasks_find(const struct task_table *table, uint64_t address) {
-    if (!table->count) return NO_TASK;
-    uint32_t slot = first_slot(table, address);
-    for (; table->by_address[slot]; slot = (slot + 1) & (table->slots - 1))
-        if (table->tasks[table->by_address[slot] - 1].address == address) return table->by_address[slot] - 1;
-    return NO_TASK;
+    *slot = ++table->count;
+    return *slot - 1;
 }
 
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine) {

@@ -42,7 +42,6 @@ uint32_t tasks_meet(struct task_table *table, uint64_t address);
 /* Whether a task may be at an address that was remembered: where there is none any more, tasks_meet would count a drop. */
 bool tasks_is_task(struct task_table *table, uint64_t address);
 
-uint32_t tasks_find(const struct task_table *table, uint64_t address);
 /* Looks through all: for the few that are met before the window is. */
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine);
 

@@ -84,9 +84,10 @@ uint32_t tick_meet(struct tick *tick, uint64_t address) {
     uint32_t before = tick->tasks.count, position = tasks_meet(&tick->tasks, address);
     if (tick->tasks.count == before) return position;
     tick->seen[position] = (struct seen_task){.record = NO_RECORD, .loop = NO_LOOP};
-    tick->stitch[position].unusable = true;
-    tick->stitch[position].on_path = tick->stitch[position].has_prefix = false;
-    tick->stitch[position].n_parents = tick->stitch[position].n_locations = tick->stitch[position].n_as_awaiter = 0;
+    struct stitch_task *stitch = &tick->stitch[position];
+    stitch->unusable = true;
+    stitch->on_path = stitch->has_prefix = false;
+    stitch->n_parents = stitch->sequence = stitch->n_locations = stitch->n_as_awaiter = 0;
     return position;
 }
 

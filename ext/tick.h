@@ -51,6 +51,7 @@ enum task_sight {
     SIGHT_ON_STACK, /* on a thread's stack, below a task that it started or a loop that it runs */
     SIGHT_SUSPENDED,
     SIGHT_RUNNING,
+    SIGHT_CAUGHT, /* running, but not yet when its thread was looked at: weighs what a suspended one weighs */
 };
 
 /* The span that a stack belongs to, read together with that stack: ids in the stack table. */
@@ -65,6 +66,7 @@ struct seen_task {
     bool in_window;          /* gives a sample if it is suspended; otherwise it is here for what stands on it */
     bool eager;              /* in its eager first step */
     bool lost;               /* it lives, but could not be read whole in this tick */
+    bool looked_again;       /* it moved while it was read: no longer where those that led to it have seen it */
     bool awaits_tasks, has_fixed_parent, is_awaiter;
     bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
     uint32_t first_location; /* in the pool */
@@ -172,7 +174,8 @@ uint32_t tick_meet(struct tick *tick, uint64_t address);
 /* For the steps: a loop has been seen to run. */
 void tick_note_loop(struct tick *tick, uint64_t loop);
 
-/* For the steps: looks at the tasks from position begin on that no step has looked at; further ones may be met meanwhile. */
+/* For the steps: looks at the tasks from position begin on that no step has looked at, and finds who awaits all of these; further
+   ones are met meanwhile. */
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
 
 /* For the steps: who awaits the tasks from position begin on; those are met. */
@@ -196,6 +199,13 @@ struct thread_sight {
     struct seen_link link;
 };
 enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *sight);
+
+/* For the steps: a task has begun to run after its thread was looked at. That thread is looked at again, for this task alone. False
+   when it does not run any more. */
+bool tick_catch_running(struct tick *tick, uint32_t position);
+
+/* For the steps: the frames of a running task, in tick->frames. False when they are not there, or not on top. */
+bool tick_keep_running(struct tick *tick, uint32_t position, uint32_t count);
 
 /* For the steps: adds one sample of a stack, its depth limited. */
 struct emission {

@@ -61,7 +61,8 @@ void tick_find_awaiters(struct tick *tick, uint32_t begin, uint32_t end) {
 static void check_awaiter(struct tick *tick, uint32_t position) {
     struct task now;
     if (tick->seen[position].record != NO_RECORD || tick->stitch[position].unusable) return;
-    if (!task_read(tick->tasks.tasks[position].address, &now) || now.waiter != tick->tasks.tasks[position].waiter)
+    if (tick->seen[position].looked_again || !task_read(tick->tasks.tasks[position].address, &now) ||
+        now.waiter != tick->tasks.tasks[position].waiter)
         tick->stitch[position].unusable = true;
 }
 
@@ -98,7 +99,8 @@ static void emit_task(struct tick *tick, uint32_t position) {
 }
 
 static bool gives_sample(const struct seen_task *seen) {
-    return seen->sight == SIGHT_RUNNING || (seen->sight == SIGHT_SUSPENDED && seen->in_window && !seen->awaits_tasks);
+    if (seen->sight == SIGHT_RUNNING || seen->sight == SIGHT_CAUGHT) return true;
+    return seen->sight == SIGHT_SUSPENDED && seen->in_window && !seen->awaits_tasks;
 }
 
 void tick_emit_tasks(struct tick *tick) {

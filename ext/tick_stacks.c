@@ -24,6 +24,7 @@ static bool keep_frames(struct tick *tick, uint32_t position, uint32_t from, uin
     }
     tick->seen[position].first_location = tick->pool_size;
     tick->pool_size += count;
+    task->sequence = 0;
     task->n_locations = count;
     task->n_as_awaiter = as_awaiter;
     task->unusable = false;
@@ -138,4 +139,12 @@ enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *s
     };
     mark_tasks(tick, position, first_task, count, &running);
     return STACK_OF_TASK;
+}
+
+bool tick_keep_running(struct tick *tick, uint32_t position, uint32_t count) {
+    uint32_t first = 0;
+    while (first < count && tick->frames[first].generator != tick->tasks.tasks[position].coroutine) first++;
+    for (uint32_t i = first + 1; i < count; i++)
+        if (task_at(tick, i) != NO_TASK && task_at(tick, i) != position) return false; /* another one is above */
+    return first < count && keep_frames(tick, position, first, count, true);
 }

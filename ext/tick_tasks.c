@@ -11,36 +11,28 @@
 
 #define GROUP 16       /* tasks walked at the same time */
 #define TICKS_PER_SLICE 4
+#define MAX_ATTEMPTS 8   /* at a task that moves while it is read */
 #define MAX_BLOCK 64   /* slots side by side */
-#define SHORT_CHAIN 15 /* frames; a longer chain is walked alone */
 
-/* One task of a group. */
-struct walk {
-    uint32_t position;
-    uint64_t link_cursor;
-    struct await_chain chain;
-    struct raw_frame frames[SHORT_CHAIN];
+/* Tasks walked together. */
+struct group {
+    unsigned count;
+    uint32_t positions[GROUP];
+    uint64_t link_cursors[GROUP];
+    struct await_chain chains[GROUP];
+    struct raw_frame frames[GROUP][MAX_KNOWN_CHAIN]; /* a longer chain is walked alone */
 };
 
-/* The coroutine frames of a suspended task -> its locations, without what a loop library or opentelemetry.instrumentation puts
-   in between. */
+/* The coroutine frames of a suspended task -> its locations. */
 static bool keep_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
     struct stitch_task *task = &tick->stitch[position];
-    uint32_t *pool = tick_pool_reserve(tick, (uint32_t)chain->count), count = 0, as_awaiter = 0;
-    if (!pool) return false;
-    for (size_t i = 0; i < chain->count; i++) {
-        struct resolved_frame frame;
-        if (!code_table_resolve(tick->codes, tick->stacks, &chain->frames[i], &frame) || frame.flags & FRAME_LOOP_WRAPPER) continue;
-        if (frame.flags & FRAME_GARBAGE) return false; /* the task has ended, its memory is something else by now */
-        bool between = frame.flags & FRAME_INSTRUMENTATION;
-        if (between && i + 1 < chain->count) continue;
-        pool[count++] = frame.location;
-        if (!between) as_awaiter = count;
-    }
+    struct chain_locations kept = {.locations = tick_pool_reserve(tick, (uint32_t)chain->count)};
+    if (!kept.locations || !code_table_resolve_chain(tick->codes, tick->stacks, chain->frames, chain->count, &kept)) return false;
     tick->seen[position].first_location = tick->pool_size;
-    tick->pool_size += count;
-    task->n_locations = count;
-    task->n_as_awaiter = as_awaiter;
+    tick->pool_size += kept.count;
+    task->sequence = kept.sequence;
+    task->n_locations = kept.count;
+    task->n_as_awaiter = kept.as_awaiter;
     return true;
 }
 
@@ -50,11 +42,13 @@ static uint32_t find_loop(const struct tick *tick, uint64_t loop) {
     return NO_LOOP;
 }
 
-/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. */
-static void take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
+/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. False
+   when the task has moved meanwhile. */
+static bool take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
     const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
-    if (chain->state == CHAIN_FINISHED) return;
+    if (chain->state == CHAIN_FINISHED) return true;
+    if (chain->state == CHAIN_EXECUTING) return false;
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
     uint64_t faults = safe_copy_faults();
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
@@ -63,82 +57,95 @@ static void take_chain(struct tick *tick, uint32_t position, const struct await_
         drop_count(DROP_unreadable_memory);
         seen->awaits_tasks = true;
     }
-    /* It began to run after its thread was looked at: its frames are neither here nor in that thread's copied stack. */
-    if (chain->state == CHAIN_EXECUTING || !keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) {
-        seen->lost = true;
-        return drop_count(DROP_moved_task);
-    }
+    if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) return false;
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
+    return true;
 }
 
 /* The memory that reading waiter and awaiters begins with. A processor has room for some twenty requests: so little by little. */
-static void prefetch_rest(const struct task *task, unsigned step) {
-    uint64_t callback;
-    switch (step) {
-    case 0:
-        safe_copy_touch(task->waiter + OBJECT_TYPE);
-        safe_copy_prefetch(task->waiter + layout.future_state);
-        break;
-    case 1: safe_copy_touch(task->callback0 + OBJECT_TYPE); break;
-    case 2:
-        if (task->waiter && safe_copy_word(&callback, task->waiter + layout.future_callback0)) safe_copy_touch(callback + OBJECT_TYPE);
-        break;
-    default: break;
+static void prefetch_rest(const struct tick *tick, const struct group *group, unsigned step) {
+    for (unsigned i = 0; i < group->count; i++) {
+        const struct task *task = &tick->tasks.tasks[group->positions[i]];
+        uint64_t callback;
+        if (step == 0) safe_copy_touch(task->waiter + OBJECT_TYPE), safe_copy_prefetch(task->waiter + layout.future_state);
+        else if (step == 1) safe_copy_touch(task->callback0 + OBJECT_TYPE);
+        else if (task->waiter && safe_copy_word(&callback, task->waiter + layout.future_callback0))
+            safe_copy_touch(callback + OBJECT_TYPE);
     }
 }
 #define REST_STEPS 3
 
-static bool begin_walk(struct tick *tick, uint32_t position, struct walk *walk) {
+static void begin_walk(struct tick *tick, uint32_t position, struct group *group) {
     const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
-    if (seen->sight != SIGHT_NONE) return false;
+    if (seen->sight != SIGHT_NONE) return;
     tick->work.visits++;
     seen->loop = find_loop(tick, task->loop);
     if (seen->loop == NO_LOOP ? !tick->loops_known : tick->loops[seen->loop].lost) {
         seen->lost = true;
-        return drop_count(DROP_torn_stack), false;
+        return drop_count(DROP_torn_stack);
     }
-    walk->position = position;
-    walk->link_cursor = seen->in_window ? task->context : 0;
-    walk->chain = (struct await_chain){.frames = walk->frames, .capacity = SHORT_CHAIN};
-    coroutine_begin(&walk->chain, task->coroutine);
-    return true;
+    unsigned at = group->count++;
+    group->positions[at] = position;
+    group->link_cursors[at] = seen->in_window ? task->context : 0;
+    group->chains[at].frames = group->frames[at];
+    group->chains[at].capacity = MAX_KNOWN_CHAIN;
+    coroutine_begin(&group->chains[at], task->coroutine);
 }
 
-static void finish_walk(struct tick *tick, struct walk *walk) {
-    if (walk->chain.state == CHAIN_LONG) {
-        walk->chain = (struct await_chain){.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
-        coroutine_walk(&walk->chain, tick->tasks.tasks[walk->position].coroutine);
+/* A task that has moved is looked at again, where it is now: suspended anew, or on its thread's stack. */
+static void look_again(struct tick *tick, uint32_t position) {
+    struct seen_task *seen = &tick->seen[position];
+    seen->looked_again = true;
+    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct await_chain chain = {.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
+        struct task now;
+        if (!task_read(tick->tasks.tasks[position].address, &now) || now.state != layout.future_pending || !now.coroutine) break;
+        tick->tasks.tasks[position] = now;
+        coroutine_walk(&chain, now.coroutine);
+        if (chain.state != CHAIN_EXECUTING) {
+            if (take_chain(tick, position, &chain)) return;
+        } else if (!seen->in_window) { /* it awaits nothing, so nothing stands on it */
+            break;
+        } else if (tick_catch_running(tick, position)) {
+            return;
+        }
     }
-    take_chain(tick, walk->position, &walk->chain);
+    seen->lost = true;
+    drop_count(DROP_moved_task);
+}
+
+static void finish_walk(struct tick *tick, uint32_t position, struct await_chain *chain) {
+    if (chain->state == CHAIN_LONG) {
+        *chain = (struct await_chain){.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
+        coroutine_walk(chain, tick->tasks.tasks[position].coroutine);
+    }
+    if (!take_chain(tick, position, chain)) look_again(tick, position);
 }
 
 /* Walks of a group go forward in turns: while one waits for memory, the others use what has arrived. */
-static void walk_group(const struct tick *tick, struct walk *walks, unsigned count) {
-    struct walk *unfinished[GROUP];
-    unsigned n = count;
-    for (unsigned i = 0; i < count; i++) unfinished[i] = &walks[i];
+static void walk_group(const struct tick *tick, struct group *group) {
+    struct await_chain *unfinished[GROUP];
+    unsigned n = group->count;
+    for (unsigned i = 0; i < n; i++) unfinished[i] = &group->chains[i];
     for (unsigned step = 0; n || step < SPAN_LINK_STEPS; step++) { /* ends: a walk has no more steps than frames */
-        unsigned left = 0;
-        for (unsigned i = 0; i < n; i++) coroutine_prefetch(&unfinished[i]->chain);
-        for (unsigned i = 0; i < n; i++)
-            if (coroutine_step(&unfinished[i]->chain)) unfinished[left++] = unfinished[i];
-        n = left;
-        for (unsigned i = 0; i < count && step < REST_STEPS; i++) prefetch_rest(&tick->tasks.tasks[walks[i].position], step);
-        for (unsigned i = 0; i < count && step < SPAN_LINK_STEPS; i++) span_link_prefetch(step, &walks[i].link_cursor);
+        n = coroutine_step_all(unfinished, n);
+        if (step < REST_STEPS) prefetch_rest(tick, group, step);
+        span_link_prefetch(step, group->link_cursors, group->count);
     }
 }
 
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
-    struct walk walks[GROUP];
+    struct group group;
     while (begin < end) {
-        unsigned count = 0;
+        uint32_t first = begin;
         reading_check();
-        for (; begin < end && count < GROUP; begin++) count += begin_walk(tick, begin, &walks[count]);
-        walk_group(tick, walks, count);
-        for (unsigned i = 0; i < count; i++) finish_walk(tick, &walks[i]);
+        for (group.count = 0; begin < end && group.count < GROUP; begin++) begin_walk(tick, begin, &group);
+        walk_group(tick, &group);
+        for (unsigned i = 0; i < group.count; i++) finish_walk(tick, group.positions[i], &group.chains[i]);
+        tick_find_awaiters(tick, first, begin); /* now, while what has been read of these tasks is near */
     }
 }
 
@@ -188,7 +195,6 @@ void tick_look_at_tasks(struct tick *tick) {
     for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);
-        tick_find_awaiters(tick, begin, end);
     }
     tick->tasks_visited += tick->work.visits;
 }

@@ -63,6 +63,39 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
     return false;
 }
 
+/* The same with the stack resolved, in tick->frames. */
+static bool read_stack(struct tick *tick, const struct thread_state *thread, uint64_t loop, uint32_t *count, struct seen_link *link,
+                       uint64_t *task) {
+    size_t n_raw = 0;
+    *count = 0;
+    if (!read_thread(tick, thread, loop, &n_raw, link, task)) return false;
+    *count = resolve(tick, n_raw);
+    /* Garbage: a frame of another moment got into the copy, and the whole is no stack that ever was. A frame whose code could not be
+       read stands for itself, but does not tell where in a loop's stack the loop begins. */
+    if (!has_frame(tick, *count, loop ? FRAME_GARBAGE | FRAME_SYNTHETIC : FRAME_GARBAGE)) return true;
+    drop_count(DROP_torn_stack);
+    return false;
+}
+
+bool tick_catch_running(struct tick *tick, uint32_t position) {
+    struct seen_task *seen = &tick->seen[position];
+    const struct running_loop *loop = seen->loop == NO_LOOP ? NULL : &tick->loops[seen->loop];
+    struct seen_link link;
+    uint64_t task;
+    uint32_t count;
+    for (size_t i = 0; loop && i < tick->n_threads; i++) {
+        if (tick->threads[i].ident != loop->thread_ident) continue;
+        if (!read_stack(tick, &tick->threads[i], loop->loop, &count, &link, &task)) return false;
+        if (task != tick->tasks.tasks[position].address || !tick_keep_running(tick, position, count)) return false;
+        seen = &tick->seen[position];
+        seen->sight = SIGHT_CAUGHT;
+        seen->state = STATE_RUNNING;
+        seen->link = link;
+        return true;
+    }
+    return false;
+}
+
 static void emit_thread(struct tick *tick, const struct thread_sight *sight, uint32_t stack, bool blocked, double weight) {
     tick_emit(tick, &(struct emission){
         .stack = stack,
@@ -104,18 +137,10 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
         tick->threads_seen++;
         return emit_thread(tick, &sight, record->stack, false, weight);
     }
-    size_t n_raw = 0;
     uint64_t task = 0;
     if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
-    bool whole = read_thread(tick, thread, sight.loop, &n_raw, &sight.link, &task);
+    bool whole = read_stack(tick, thread, sight.loop, &sight.count, &sight.link, &task);
     sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_holds_gil(thread), used_ns, tick->elapsed_ns);
-    sight.count = whole ? resolve(tick, n_raw) : 0;
-    /* Garbage: a frame of another moment got into the copy, and the whole is no stack that ever was. A frame whose code could not be
-       read stands for itself, but does not tell where in a loop's stack the loop begins. */
-    if (has_frame(tick, sight.count, sight.loop ? FRAME_GARBAGE | FRAME_SYNTHETIC : FRAME_GARBAGE)) {
-        drop_count(DROP_torn_stack);
-        whole = false;
-    }
     record->rested &= whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
     if (!sight.count) return;
