@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from ._base import ProfileExporter, ProfileExportResult
+from ._thread_stack import start_with_room
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class PeriodicExport:
 
     def start(self) -> None:
         """Starts the thread; RuntimeError when the system gives none."""
-        self._thread.start()
+        start_with_room(self._thread)
 
     def force_flush(self, timeout: float) -> bool:
         """Has everything seen until now exported; false when that fails or takes longer than timeout seconds."""

@@ -58,7 +58,7 @@ def test_in_the_steady_state_the_sampler_allocates_nothing(steady: dict[str, Any
 
 
 def test_the_sampler_opens_no_file_but_the_state_of_a_thread(steady: dict[str, Any]) -> None:
-    """And that only of a thread that has run much without the interpreter's lock: far less than once a tick and thread."""
+    """And that only of threads that have run much without the interpreter's lock: not once in every tick."""
     assert [path for path in steady["opened"] if not re.fullmatch(r"/proc/self/task/\d+/stat", path)] == []
     assert steady["opens"] < steady["ticks"]
 

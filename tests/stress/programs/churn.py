@@ -82,9 +82,9 @@ def spans(names: Iterator[int], count: int) -> None:
     """Spans of traces and local roots of their own; every tenth root is never ended."""
 
     async def request(number: int) -> None:
-        with TRACER.start_as_current_span(f"root {number}", end_on_exit=number % 10 != 0):
-            with TRACER.start_as_current_span(f"child {number}"):
-                await turns()
+        root = TRACER.start_as_current_span(f"root {number}", end_on_exit=number % 10 != 0)
+        with root, TRACER.start_as_current_span(f"child {number}"):
+            await turns()
 
     async def main() -> None:
         await asyncio.gather(*(request(next(names)) for _ in range(count)))

@@ -109,7 +109,11 @@ def profiler(exporter: ProfileExporter, **options: object) -> Profiler:
         "cpu_budget": 1.0,
         "interval": 0.25,
         "sample_attributes": (
-            "thread.name", "asyncprof.state", "thread.id", "asyncio.task.name", "asyncprof.local_root.name",
+            "thread.name",
+            "asyncprof.state",
+            "thread.id",
+            "asyncio.task.name",
+            "asyncprof.local_root.name",
         ),
     }
     return Profiler(ProfilerConfig(**{**chosen, **options}), exporter=exporter)  # type: ignore[arg-type]

@@ -7,7 +7,15 @@ import json
 import signal
 from pathlib import Path
 
-from counting import CountingExporter, counter, fail_allocations, let_allocations_succeed, profiler, ticks, watch_extension
+from counting import (
+    CountingExporter,
+    counter,
+    fail_allocations,
+    let_allocations_succeed,
+    profiler,
+    ticks,
+    watch_extension,
+)
 
 from otel_asyncprof.errors import ProfilerUnavailable
 

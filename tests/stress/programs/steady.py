@@ -1,4 +1,4 @@
-"""A program whose stacks stay the same, until a stretch of ticks and exports has passed in which the sampler allocated nothing."""
+"""A program whose stacks stay the same, until the sampler has allocated nothing for a while."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def main() -> None:
         stretches = []
         while (not stretches or any(stretches[-1])) and len(stretches) < MAX_STRETCHES:
             before, tick, interval = sums(), ticks(), exporter.intervals
-            wait_for(lambda: ticks() >= tick + TICKS and exporter.intervals >= interval + INTERVALS)
+            wait_for(lambda to=tick + TICKS: ticks() >= to)
+            wait_for(lambda to=interval + INTERVALS: exporter.intervals >= to)
             stretches.append([now - then for now, then in zip(sums(), before, strict=True)])
         report = {"stretches": stretches, "opened": opened_paths(), "opens": counter("thread_opens"), "ticks": ticks()}
     print(json.dumps(report), flush=True)
