@@ -98,7 +98,7 @@ class OtlpSettings:
 
 
 def without_secrets(url: str) -> str:
-    """The URL with neither user, password, query nor fragment, and when it is none: passwords may hold any of "/?#@"."""
+    """The URL with neither user, password, query nor fragment, and for no URL: passwords may hold any of "/?#@"."""
     scheme, slashes, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
     place, mark, tail = _cut(rest, "?#")
     if (slashes and not scheme.isalnum()) or (mark and "@" in tail):

@@ -1,4 +1,4 @@
-"""Names, objects, graphs and limits that were made to do harm: the profile says what is there, and nothing else happens."""
+"""Names, objects, graphs and limits made to do harm: the profile says what is there, and nothing else happens."""
 
 from __future__ import annotations
 

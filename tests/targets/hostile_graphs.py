@@ -1,4 +1,7 @@
-"""A chain of 100,000 tasks that await each other, tasks that await themselves, and objects that answer nothing; prints their stacks."""
+"""A long chain of tasks that await each other, tasks that await themselves, objects that answer nothing.
+
+usage: hostile_graphs.py LENGTH
+"""
 
 import asyncio
 import json
