@@ -17,6 +17,7 @@ from reader_helpers import as_read
 from targets.hostile_names import FIRST_LINE, NAMES
 
 MAX_THREAD_NAME = 256
+MAX_AWAITING_TASKS = 256
 TARGETS = Path(__file__).resolve().parents[1] / "targets"
 
 
@@ -109,3 +110,4 @@ def test_graphs_and_objects_without_an_end_are_bounded() -> None:
     assert (seen["below"], seen["plain"], seen["silent"]) == (["awaits > leaf"], ["silent"], ["silent"])
     assert all(len(stack.split(" > ")) <= 128 for stack in seen.get("leaf", []))
     assert "link" not in seen
+    assert report["visits"] <= 1 + MAX_AWAITING_TASKS  # for each task that is looked at, whatever its chain
