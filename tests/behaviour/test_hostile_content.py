@@ -104,8 +104,8 @@ def test_under_hard_limits_the_profile_is_the_same(case: str) -> None:
 
 
 def test_graphs_and_objects_without_an_end_are_bounded() -> None:
-    """5,000 tasks in a row, tasks that await themselves, a task that answers nothing: R7, R10."""
-    report = program("hostile_graphs.py", "5000")
+    """20,000 tasks in a row, tasks that await themselves, a task that answers nothing: R7, R10."""
+    report = program("hostile_graphs.py", "20000")
     seen = report["seen"]
     assert (seen["below"], seen["plain"], seen["silent"]) == (["awaits > leaf"], ["silent"], ["silent"])
     assert all(len(stack.split(" > ")) <= 128 for stack in seen.get("leaf", []))
