@@ -8,12 +8,15 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "caller_stack.h"
+#include "clock.h"
 #include "cpython/debug_offsets.h"
 #include "cpython/layout.h"
 #include "drop.h"
+#include "exit_signals.h"
 #include "os/os.h"
 #include "otlp_encode.h"
-#include "safe_copy.h"
+#include "reading.h"
 #include "sampler.h"
 #include "self_check.h"
 #include "span_context.h"
@@ -75,6 +78,18 @@ static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObj
         return NULL;
     }
     if (take_anchors(given) != 0) return NULL;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *begin_self_check(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    const char *refusal = sampler_is_running() ? NULL : reading_begin_self_check();
+    if (!refusal) return Py_NewRef(Py_None);
+    PyErr_SetString(PyExc_RuntimeError, refusal);
+    return NULL;
+}
+
+static PyObject *end_self_check(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    reading_end_self_check();
     return Py_NewRef(Py_None);
 }
 
@@ -213,8 +228,7 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
                          sums.samples, "faults", sums.faults, "tasks_seen", sums.tasks_seen, "tasks_visited", sums.tasks_visited,
                          "threads_seen", sums.threads_seen, "sampler_cpu_ns", sums.sampler_cpu_ns, "export_cpu_ns",
                          sums.export_cpu_ns, "elapsed_ns", sums.elapsed_ns, "visit_ns", sums.visit_ns, "tick_ns", sums.tick_ns,
-                         "window", sums.window, "copy_method", safe_copy_method() == SAFE_COPY_GUARDED ? "guarded" : "syscall",
-                         "drops", drops);
+                         "window", sums.window, "copy_method", reading_method(), "drops", drops);
 }
 
 static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -226,16 +240,94 @@ static PyObject *after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_U
     return Py_NewRef(Py_None);
 }
 
+/* ---- the end of the process ---- */
+
+static PyObject *exit_signal_is_default(PyObject *Py_UNUSED(module), PyObject *number) {
+    int signal = (int)PyLong_AsLong(number);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(exit_signals_is_default(signal));
+}
+
+static PyObject *exit_signal_take(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    int number, is_pythons;
+    if (!PyArg_ParseTuple(arguments, "ip:exit_signal_take", &number, &is_pythons)) return NULL;
+    return PyBool_FromLong(exit_signals_take(number, is_pythons));
+}
+
+static PyObject *exit_signals_restore(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    exit_signals_give_back();
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *exit_begin(PyObject *Py_UNUSED(module), PyObject *number) {
+    int signal = (int)PyLong_AsLong(number);
+    if (PyErr_Occurred()) return NULL;
+    exit_signals_begin(signal);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *exit_die(PyObject *Py_UNUSED(module), PyObject *number) {
+    int signal = (int)PyLong_AsLong(number);
+    if (PyErr_Occurred()) return NULL;
+    exit_signals_die(signal);
+}
+
+static PyObject *exit_watch(PyObject *Py_UNUSED(module), PyObject *seconds) {
+    double patience = PyFloat_AsDouble(seconds);
+    return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLong(exit_signals_watch((uint64_t)(patience * 1e9)));
+}
+
+static PyObject *exit_seen(PyObject *Py_UNUSED(module), PyObject *watch) {
+    unsigned long number = PyLong_AsUnsignedLong(watch);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(exit_signals_seen((uint32_t)number));
+}
+
+static PyObject *exit_end(PyObject *Py_UNUSED(module), PyObject *watch) {
+    unsigned long number = PyLong_AsUnsignedLong(watch);
+    if (PyErr_Occurred()) return NULL;
+    exit_signals_end((uint32_t)number);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *bell(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) { return PyLong_FromUnsignedLong(exit_signals_bell()); }
+
+static PyObject *ring_bell(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    exit_signals_ring();
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *wait_for_bell(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    unsigned rung;
+    double seconds;
+    if (!PyArg_ParseTuple(arguments, "Id:wait_for_bell", &rung, &seconds)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    exit_signals_wait(rung, clock_monotonic_ns() + (uint64_t)(seconds * 1e9));
+    Py_END_ALLOW_THREADS
+    return Py_NewRef(Py_None);
+}
+
 #define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
 static PyMethodDef functions[] = {
     {"prepare", WITH_KEYWORDS(prepare), METH_VARARGS | METH_KEYWORDS, "Takes the anchors, so that readers can be called."},
     {"start", WITH_KEYWORDS(start), METH_VARARGS | METH_KEYWORDS, "Starts the sampler thread."},
+    {"begin_self_check", begin_self_check, METH_NOARGS, "Makes memory readable in the calling thread before a start."},
+    {"end_self_check", end_self_check, METH_NOARGS, "Gives back what begin_self_check() took."},
     {"stop", stop, METH_NOARGS, "Ends the sampler thread and waits for it."},
     {"is_running", is_running, METH_NOARGS, "Whether the sampler thread runs."},
     {"collect", WITH_KEYWORDS(collect), METH_VARARGS | METH_KEYWORDS, "Swaps the tables and encodes what the last interval held."},
     {"stats", stats, METH_NOARGS, "Sums since the start."},
     {"ignore_thread", ignore_thread, METH_NOARGS, "Leaves the calling thread out of the profile."},
     {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets the parent's sampler thread."},
+    {"exit_signal_is_default", exit_signal_is_default, METH_O, "Whether the kernel acts on a signal by default."},
+    {"exit_signal_take", exit_signal_take, METH_VARARGS, "Keeps a signal back that ends the process by default."},
+    {"exit_signals_restore", exit_signals_restore, METH_NOARGS, "Gives back the signals that were taken."},
+    {"exit_begin", exit_begin, METH_O, "Tells the export thread that the process is to die by a signal."},
+    {"exit_die", exit_die, METH_O, "Dies by a signal."},
+    {"exit_watch", exit_watch, METH_O, "Announces the export thread: signals are left to it."},
+    {"exit_seen", exit_seen, METH_O, "The signal that has come, for the export thread."},
+    {"exit_end", exit_end, METH_O, "The last export is done; dies by the signal that has come."},
+    {"bell", bell, METH_NOARGS, "How often the bell was rung."},
+    {"ring_bell", ring_bell, METH_NOARGS, "Wakes the export thread."},
+    {"wait_for_bell", wait_for_bell, METH_VARARGS, "Waits until the bell is rung, or for some seconds."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {
@@ -257,7 +349,7 @@ static int add_constants(PyObject *module) {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0) return module;
+    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0) return module;
     Py_DECREF(module);
     return NULL;
 }

@@ -26,6 +26,7 @@ static inline void safe_copy_prefetch(uint64_t address) { __builtin_prefetch((co
 enum safe_copy_method {
     SAFE_COPY_GUARDED, /* plain loads; the fault handler makes a fault return false. Needs signals_install(). */
     SAFE_COPY_SYSCALL, /* process_vm_readv on ourselves: when the handlers cannot be had */
+    SAFE_COPY_NONE,    /* every copy fails: when that is refused, too */
 };
 
 /* SAFE_COPY_SYSCALL until something else is said. */

@@ -1,16 +1,19 @@
 #include "sampler.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "budget.h"
 #include "clock.h"
 #include "code_table.h"
 #include "drop.h"
+#include "exit_signals.h"
 #include "os/os.h"
+#include "reading.h"
 #include "safe_copy.h"
-#include "signals.h"
 
 #define SAMPLER_STACK_BYTES (1u << 20)
 #define STACK_TABLE_BYTES (256u << 20) /* the most that one interval may hold */
@@ -48,7 +51,8 @@ static uint64_t weight(uint64_t elapsed, uint64_t meant, uint64_t period) { retu
 
 /* One tick, and what it and the pause before it have cost. Returns how long to pause now. */
 static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns, uint64_t elapsed_ns) {
-    if (!signals_check()) safe_copy_use(SAFE_COPY_SYSCALL);
+    reading_enter();
+    if (!reading_check()) return reading_leave(), self->tick->options.period_ns;
     struct tick_limits limits = {budget_slots(&self->budget), budget_idle_threads(&self->budget)};
     uint32_t max_slots = self->tick->options.max_slots;
     if (max_slots && limits.slots > max_slots) limits.slots = max_slots;
@@ -58,6 +62,7 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
     tick_run(self->tick, &limits, now, clock_realtime_ns(), weight_ns);
     struct tick_work work = self->tick->work;
     pthread_mutex_unlock(&self->tick_lock);
+    reading_leave();
     uint64_t cpu = clock_thread_cpu_ns();
     struct tick_cost cost = {
         .cpu_ns = cpu - self->cpu_ns,
@@ -79,8 +84,10 @@ static uint64_t next_random(uint64_t *random) {
 
 static void *run(void *argument) {
     struct sampler *self = argument;
+    reading_use_this_thread();
     uint64_t period = self->tick->options.period_ns, last = clock_monotonic_ns(), deadline = last + period, random = last | 1;
     while (!clock_alarm_wait(&self->end, deadline + next_random(&random) % (period / JITTER_SHARE + 1))) {
+        if (exit_signals_came()) break; /* what runs now is our own wait for the last export */
         uint64_t now = clock_monotonic_ns(), elapsed = now - last;
         if (now > deadline + period) drop_count(DROP_late_tick);
         uint64_t pause = run_tick(self, now, weight(elapsed, deadline - last, period), elapsed);
@@ -94,7 +101,8 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* Our own small stack whatever RLIMIT_STACK says, and no signal but the two that a read may raise. */
+/* Our own small stack whatever RLIMIT_STACK says, and no signal but the two that a read may raise, and the one by which a sandbox
+   answers system calls: when it is blocked, the kernel kills. */
 static bool make_thread(struct sampler *self) {
     pthread_attr_t attributes;
     sigset_t blocked, before;
@@ -103,6 +111,7 @@ static bool make_thread(struct sampler *self) {
     sigfillset(&blocked);
     sigdelset(&blocked, SIGSEGV);
     sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGSYS);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     self->thread_made = pthread_create(&self->thread, &attributes, run, self) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -115,15 +124,20 @@ static bool make_thread(struct sampler *self) {
 static const char *give_up(const char *reason) {
     free_sampler(sampler);
     sampler = NULL;
-    signals_restore();
+    reading_end();
     return reason;
 }
 
 const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
                           bool no_signal_handlers) {
     if (running) return "the sampler runs already";
-    if (!span_link_learn_nodes()) return "contexts are not laid out as expected";
-    safe_copy_use(!no_signal_handlers && signals_install() ? SAFE_COPY_GUARDED : SAFE_COPY_SYSCALL);
+    const char *refusal = reading_begin_self_check();
+    if (refusal) return refusal;
+    bool learned = span_link_learn_nodes();
+    reading_end_self_check();
+    if (!learned) return "contexts are not laid out as expected";
+    refusal = reading_begin(no_signal_handlers);
+    if (refusal) return refusal;
     pthread_mutex_lock(&swapped);
     free_sampler(sampler);
     sampler = calloc(1, sizeof *sampler);
@@ -142,11 +156,20 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
     return NULL;
 }
 
+static struct timespec soon(void) {
+    uint64_t ns = clock_realtime_ns() + READING_PATIENCE_MS * 1000000ull;
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 void sampler_stop(void) {
     if (!running || __atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL)) return;
     clock_alarm_ring(&sampler->end);
-    pthread_join(sampler->thread, NULL);
-    signals_restore();
+    struct timespec patience = soon();
+    while (pthread_timedjoin_np(sampler->thread, NULL, &patience) == ETIMEDOUT) { /* ends: its thread does, once it can go on */
+        reading_unblock();
+        patience = soon();
+    }
+    reading_end();
     sampler->end_ns = clock_monotonic_ns();
     running = false; /* only now may another start free what the thread used */
     __atomic_store_n(&stopping, false, __ATOMIC_RELEASE);
@@ -157,7 +180,11 @@ bool sampler_is_running(void) { return running; }
 struct interval sampler_swap(void) {
     pthread_mutex_lock(&swapped);
     if (!sampler) return (struct interval){0};
-    pthread_mutex_lock(&sampler->tick_lock);
+    struct timespec patience = soon();
+    while (pthread_mutex_timedlock(&sampler->tick_lock, &patience) == ETIMEDOUT) { /* ends: a tick does, once it can go on */
+        reading_unblock();
+        patience = soon();
+    }
     struct stack_table *full = sampler->tick->stacks;
     struct interval interval = {full, sampler->interval_begin_ns, clock_realtime_ns()};
     sampler->interval_begin_ns = interval.end_unix_ns;
@@ -202,6 +229,7 @@ bool sampler_ignore_thread(uint32_t native_id) {
 }
 
 void sampler_after_fork_in_child(void) {
+    reading_after_fork_in_child();
     sampler = NULL;
     running = stopping = false;
     pthread_mutex_init(&swapped, NULL);

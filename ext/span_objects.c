@@ -303,15 +303,41 @@ int span_objects_init(PyObject *module) {
     return PyModule_AddObjectRef(module, "SpanCell", (PyObject *)cell_type);
 }
 
+/* Whoever asks a context for its type and calls that gets what he would get without us: a Context. */
+static PyObject *view_new(PyTypeObject *Py_UNUSED(type), PyObject *arguments, PyObject *keywords) {
+    return PyObject_Call((PyObject *)span_context_type, arguments, keywords);
+}
+
+/* Copied and pickled as the Context that it is besides. */
+static PyObject *view_reduce_ex(PyObject *view, PyObject *protocol) {
+    PyObject *context = PyObject_CallFunctionObjArgs((PyObject *)span_context_type, view, NULL);
+    PyObject *reduced = context != NULL ? PyObject_CallMethod(context, "__reduce_ex__", "O", protocol) : NULL;
+    Py_XDECREF(context);
+    return reduced;
+}
+
+/* pickle compares it with the type that __reduce_ex__ names. */
+static PyObject *view_class(PyObject *Py_UNUSED(view), void *Py_UNUSED(closure)) { return Py_NewRef((PyObject *)span_context_type); }
+
+static PyGetSetDef view_properties[] = {
+    {"__class__", view_class, NULL, "The type of which a view is a stand-in.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static PyMethodDef view_methods[] = {
+    {"__reduce_ex__", view_reduce_ex, METH_O, "How a Context with the same items is copied and pickled."},
+    {NULL, NULL, 0, NULL},
+};
 static PyType_Slot view_slots[] = {
     {Py_tp_doc, "A Context that carries a span, with the span's ids where the sampler can read them."},
+    {Py_tp_new, (void *)view_new},
+    {Py_tp_methods, view_methods},
+    {Py_tp_getset, view_properties},
     {Py_tp_finalize, (void *)view_finalize},
     {Py_tp_dealloc, (void *)view_dealloc},
     {0, NULL},
 };
 /* Traversal, clearing and the instance dict are inherited: HAVE_GC here would mean that we bring our own. */
-static PyType_Spec view_spec = {"otel_asyncprof._native.SpanContextView", 0, 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, view_slots};
+static PyType_Spec view_spec = {"otel_asyncprof._native.SpanContextView", 0, 0, Py_TPFLAGS_DEFAULT, view_slots};
 
 int span_view_type_make(PyTypeObject *base) {
     if (span_view_type != NULL && base == span_context_type) return 0;

@@ -7,7 +7,7 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
-static bool read_state(uint64_t address, struct thread_state *thread) {
+bool threads_read_one(uint64_t address, struct thread_state *thread) {
     uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
     thread->address = address;
@@ -37,7 +37,7 @@ size_t threads_read(struct thread_state *threads, size_t capacity) {
             break;
         }
         struct thread_state *thread = &threads[count];
-        if (!read_state(address, thread)) {
+        if (!threads_read_one(address, thread)) {
             drop_count(DROP_unreadable_memory);
             break;
         }

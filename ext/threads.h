@@ -14,6 +14,9 @@
    each state must name its interpreter and its neighbour, so a state freed meanwhile ends the walk instead of leading astray. */
 size_t threads_read(struct thread_state *threads, size_t capacity);
 
+/* Copies one thread state. False when there is none of our interpreter. */
+bool threads_read_one(uint64_t address, struct thread_state *thread);
+
 /* Asks for the memory of the states that an earlier reading has found, all at once: the list itself leads from one to the next. */
 void threads_prefetch(const struct thread_state *threads, size_t count);
 

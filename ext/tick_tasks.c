@@ -5,6 +5,7 @@
 #include "coroutine.h"
 #include "cpython/layout.h"
 #include "drop.h"
+#include "reading.h"
 #include "safe_copy.h"
 #include "task_set.h"
 
@@ -124,6 +125,7 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end) {
     struct walk walks[GROUP];
     while (begin < end) {
         unsigned count = 0;
+        reading_check();
         for (; begin < end && count < GROUP; begin++) count += begin_walk(tick, begin, &walks[count]);
         walk_group(tick, walks, count);
         for (unsigned i = 0; i < count; i++) finish_walk(tick, &walks[i]);

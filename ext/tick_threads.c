@@ -4,6 +4,7 @@
 #include "cpython/layout.h"
 #include "drop.h"
 #include "read_object.h"
+#include "reading.h"
 #include "safe_copy.h"
 #include "task_set.h"
 
@@ -47,6 +48,7 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
                         uint64_t *task) {
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct moment before, after;
+        reading_check();
         if (!read_moment(thread, loop, &before)) break;
         struct seen_link first = tick_read_link(tick, before.context);
         if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;

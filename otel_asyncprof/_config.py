@@ -78,7 +78,9 @@ class ProfilerConfig:
             f"a comma-separated list out of {', '.join(SPAN_KINDS)}",
         ),
     )
+    profile_id: bool = _option(True, Option(variables.OTEL_ASYNCPROF_PROFILE_ID, boolean, "true, false"))
     file: str = _option("asyncprof.otlp", Option(variables.OTEL_ASYNCPROF_FILE, text, "a path"))
+    exit_signals: bool = _option(True, Option(variables.OTEL_ASYNCPROF_EXIT_SIGNALS, boolean, "true, false"))
     thread_context: bool = _option(False, Option(variables.OTEL_ASYNCPROF_THREAD_CONTEXT, boolean, "true, false"))
 
     def __post_init__(self) -> None:

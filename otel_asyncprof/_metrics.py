@@ -182,6 +182,8 @@ def begin(read: Callable[[], Health | None], provider: MeterProvider | None) -> 
 
 def end(last: Health) -> None:
     """From now on nothing is told; what the run has counted is kept for the next."""
+    if _state.read is None:  # told already, by a stop that was interrupted
+        return
     _state.read = _state.provider = None
     for instrument in INSTRUMENTS:
         if instrument.is_counter:

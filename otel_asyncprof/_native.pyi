@@ -3,7 +3,7 @@
 import contextvars
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 class Stats(TypedDict):
     ticks: int
@@ -18,7 +18,7 @@ class Stats(TypedDict):
     visit_ns: int  # cost of one suspended task, smoothed
     tick_ns: int  # cost of one tick, smoothed
     window: float  # a suspended task is looked at in one of so many ticks
-    copy_method: str  # "guarded" or "syscall"
+    copy_method: str  # "guarded", "syscall" or "none": of the sampler that runs, or of the last one
     drops: dict[str, int]  # reason -> count
 
 class CollectedProfile(TypedDict):
@@ -40,6 +40,12 @@ FEATURE_SPANS: Final[int]
 
 def prepare(*, anchors: dict[str, int]) -> None:
     """Takes the anchors, so that readers can be called. RuntimeError when no layout fits, or the sampler runs."""
+
+def begin_self_check() -> None:
+    """Makes memory readable in the calling thread before a start. RuntimeError, with the reason, when it cannot be."""
+
+def end_self_check() -> None:
+    """Gives back what begin_self_check() took."""
 
 def start(
     *,
@@ -92,11 +98,44 @@ def read_task(address: int, /) -> TaskDescription:
 def read_link(address: int, /) -> tuple[bytes, bytes] | None:
     """(trace id, span id) of the contextvars.Context at an address; None without a span."""
 
+# Number of frames that started the loop; then, root first, the code object of each frame and the offset in bytes of the
+# instruction that it executes. None and a number: so many frames are left out here.
+CallerStack: TypeAlias = tuple[Any, ...]
+
+def caller_stack() -> CallerStack | None:
+    """The calling thread's stitched stack; None where it cannot be read, and before prepare()."""
+
 def ignore_thread() -> bool:
     """Leaves the calling thread out of the profile: for our own export thread."""
 
 def after_fork_in_child() -> None:
     """Forgets the sampler thread of the parent and everything it was writing."""
+
+# exit_signals.c: called with the GIL, and so never between the steps of signal.signal().
+def exit_signal_is_default(signum: int, /) -> bool:
+    """Whether the kernel acts on a signal by default."""
+
+def exit_signal_take(signum: int, is_pythons: bool, /) -> bool:
+    """Keeps a signal back until the export thread has ended; False when something else than expected is in place."""
+
+def exit_signals_restore() -> None: ...
+def exit_begin(signum: int, /) -> None:
+    """Tells the export thread that the process is to die by a signal; dies at once where none is watching."""
+
+def exit_die(signum: int, /) -> None: ...
+def exit_watch(patience: float, /) -> int:
+    """Announces the export thread, which may take that many seconds; returns its number, 0 when it cannot be."""
+
+def exit_seen(watch: int, /) -> int:
+    """The signal that the process is to die by; 0 without one."""
+
+def exit_end(watch: int, /) -> None:
+    """The last export is done: dies by the signal that has come."""
+
+def bell() -> int: ...
+def ring_bell() -> None: ...
+def wait_for_bell(bell: int, seconds: float, /) -> None:
+    """Waits until the bell is rung again, or for some seconds; a signal to die by rings it too."""
 
 # span_context.c
 class SpanCell:

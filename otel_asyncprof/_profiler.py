@@ -1,14 +1,10 @@
 """The profiler: what is started in which order, and how it ends."""
 
-import atexit
 import dataclasses
 import logging
 import os
-import platform
-import sys
 import threading
 import weakref
-from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,12 +13,12 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _metrics
+from . import _metrics, _platform
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
 from .export._base import ProfileExporter
-from .export._periodic import PeriodicExport
+from .export._periodic import EXIT_TIMEOUT, PeriodicExport
 from .export._resource import ResourceReader
 from .export._sdk_transport import suppress_instrumentation
 from .export.factory import make_exporter
@@ -31,7 +27,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _runtime_context, _self_check, span_processor
+    from . import _anchors, _copy_method, _exit, _features, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -42,12 +38,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
-EXIT_TIMEOUT_MILLIS = 5_000.0
-
-# What to do about a refusal.
-_SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
-_REPORT = "a newer otel-asyncprof may know it, else please report this line"
+EXIT_TIMEOUT_MILLIS = EXIT_TIMEOUT * 1000
 
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
@@ -94,11 +85,13 @@ class Profiler:
         self._tracer_provider = tracer_provider
         self._meter_provider = meter_provider
         self._resource_reader = ResourceReader()
+        self._copy_report: _copy_method.CopyMethodReport
         self._periodic: PeriodicExport | None = None
         self._lost_before: _metrics.Lost | None = None
         self._anchors: dict[str, int] = {}
         self._features = 0
-        self._starting = False
+        self._busy = threading.Lock()  # held while start() or stop() is at work
+        self._stop_asked = self._ending = False
         self._tasks_per_tick = 0  # no limit but the budget; for tests
         self._shut_down = False
 
@@ -110,7 +103,7 @@ class Profiler:
             _logger.debug("otel_asyncprof is switched off")
             return False
         with _lifecycle:
-            if self._periodic is not None:
+            if self.is_running:
                 _logger.warning("otel_asyncprof is already running; this start does nothing")
                 return True
             if _another_is_active():
@@ -125,34 +118,23 @@ class Profiler:
 
     def start_or_raise(self) -> None:
         """Starts profiling, or raises ProfilerUnavailable with the reason and leaves nothing behind."""
-        global _active
         with _lifecycle:
             if self._shut_down:
                 raise ProfilerUnavailable("this profiler was shut down")
-            if self._starting or _another_is_active():
+            if self._busy.locked() or _another_is_active():
                 raise ProfilerUnavailable("another profiler is already running in this process")
-            if reason := unsupported_reason():
+            if reason := _platform.unsupported_reason():
                 raise ProfilerUnavailable(reason)
             if _import_error is not None:
                 raise ProfilerUnavailable(
                     f"its extension cannot be loaded ({_import_error}); install otel-asyncprof anew, with the pip of "
                     "this interpreter"
                 )
-            self._starting = True
-            try:
+            with self._busy:
                 self._start_steps()
-            except AsyncProfError as error:
-                raise ProfilerUnavailable(str(error)) from error
-            except Exception as error:
-                raise ProfilerUnavailable(f"{type(error).__name__}: {error}") from error
-            finally:
-                self._starting = False
-            _active = weakref.ref(self)
-            _register_fork_handler()
-            atexit.register(self._at_exit)
-            if self._shut_down:  # by a signal handler that interrupted the steps
-                self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=False)
-                raise ProfilerUnavailable("this profiler was shut down")
+            if self._stop_asked or self._shut_down:  # by a signal handler that interrupted the steps
+                self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=not self._shut_down)
+                raise ProfilerUnavailable("this profiler was shut down" if self._shut_down else "it was stopped again")
 
     def stop(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Stops profiling and has the rest exported; true when that was done in time. Harmless when nothing runs."""
@@ -189,7 +171,7 @@ class Profiler:
     @property
     def is_running(self) -> bool:
         """Whether this profiler samples the process now."""
-        return self._periodic is not None
+        return self._periodic is not None and not self._ending
 
     def stats(self) -> "ProfilerStats | None":
         """The counters of the sampler since the start, with rate and share; None when there is no extension."""
@@ -210,23 +192,29 @@ class Profiler:
     # The steps
 
     def _start_steps(self) -> None:
-        # Each step is undone when a later one fails.
-        with ExitStack() as undo:
+        global _active
+        self._stop_asked, _active = False, weakref.ref(self)
+        try:
             self._anchors = _anchors.collect()
-            self._features = _check_interpreter(self._anchors)
+            with _copy_method.readable_memory():
+                self._features = _features.trusted(_self_check.run(self._anchors))
             self._exporter = self._given_exporter or make_exporter(self.config)
-            if self._given_exporter is None:
-                undo.callback(self._exporter.shutdown)
             _runtime_context.install()
-            undo.callback(_runtime_context.uninstall)
             span_processor.ensure_registered(self._provider())
             # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
             self._resource_reader.read(self._provider())
+            _register_fork_handler()
+            _exit.call_at_exit(_shut_down_at_exit)
             self._start_sampler()
-            undo.callback(_native.stop)
             self._start_export_thread()
-            undo.pop_all()
+            span_processor.watch(self.config)
             _metrics.begin(self._health, self._meter_provider)
+        except BaseException as error:
+            self._undo()
+            if not isinstance(error, Exception):  # of a signal handler
+                raise
+            reason = str(error) if isinstance(error, AsyncProfError) else f"{type(error).__name__}: {error}"
+            raise ProfilerUnavailable(reason) from error
 
     def _start_sampler(self) -> None:
         config = self.config
@@ -239,7 +227,7 @@ class Profiler:
             link_unsampled=config.link_unsampled,
             loop_frames=config.loop_frames,
             timeline=config.timeline,
-            attributes=_attribute_flags(config.sample_attributes),
+            attributes=_features.attribute_flags(config.sample_attributes),
             features=self._features,
             anchors=self._anchors,
             asyncio_directory=_anchors.asyncio_directory(),
@@ -247,40 +235,81 @@ class Profiler:
             no_signal_handlers=False,
             tasks_per_tick=self._tasks_per_tick,
         )
+        self._copy_report = _copy_method.CopyMethodReport()
+        self._copy_report.update(_native.stats()["copy_method"])
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
-        periodic = PeriodicExport(
-            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle
+        watch = _exit.ExitWatch(self.config.exit_signals, self._hurry)
+        self._periodic = PeriodicExport(
+            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
         )
-        periodic.start()
-        self._periodic = periodic
+        self._periodic.start()
+        watch.take_signals()
 
     def _stop(self, timeout_millis: float, *, keep_given_exporter: bool) -> bool:
-        global _active
         with _lifecycle:
-            periodic, exporter = self._periodic, self._exporter
-            if periodic is None or exporter is None:
+            if self._busy.locked():  # by the very steps that the caller, a signal handler, has interrupted
+                self._stop_asked = True
                 return True
-            self._periodic = None
-            ends_exporter = not (keep_given_exporter and exporter is self._given_exporter)
-            _native.stop()
-            if ends_exporter:
-                exporter.finish_soon()
-            complete = periodic.stop(timeout_millis / 1000)
-            if not periodic.has_ended:
-                _logger.warning("the last profile could not be exported (%.1f s were allowed)", timeout_millis / 1000)
-            if ends_exporter:
-                exporter.shutdown()
-            _metrics.end(self._health_of(periodic, exporter))
-            _runtime_context.uninstall()
-            self._exporter = None
-            _active = None
-            atexit.unregister(self._at_exit)
-            return complete
+            with self._busy:
+                return self._stop_steps(timeout_millis, keep_given_exporter)
 
-    def _at_exit(self) -> None:
-        self.shutdown(EXIT_TIMEOUT_MILLIS)
+    def _stop_steps(self, timeout_millis: float, keep_given_exporter: bool) -> bool:
+        # A signal handler may raise out of any step: the next stop, at the latest the one at exit, does the rest.
+        periodic, exporter = self._periodic, self._exporter
+        if periodic is None or exporter is None:
+            self.undo_what_is_left()
+            return True
+        self._ending = True
+        _native.stop()
+        ends_exporter = not (keep_given_exporter and exporter is self._given_exporter)
+        if ends_exporter:
+            exporter.finish_soon()
+        complete = periodic.stop(timeout_millis / 1000)
+        if not periodic.has_ended and not exporter.last_error:  # else the exporter has said what is wrong
+            _exit.say_too_late(timeout_millis / 1000)
+        if ends_exporter:
+            exporter.shutdown()
+        _metrics.end(self._health_of(periodic, exporter))
+        self._put_back()
+        return complete
+
+    def undo_what_is_left(self) -> bool:
+        """Of a start or a stop out of which a signal handler has raised; false when there is more than that."""
+        if self.is_running:
+            return False
+        if _active is not None and _active() is self:
+            self._undo()
+        return True
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a start or a stop is under way."""
+        return self._busy.locked()
+
+    def _undo(self) -> None:
+        _native.stop()
+        if self._periodic is not None:
+            self._periodic.stop(0)
+        if self._exporter is not None and self._exporter is not self._given_exporter:
+            self._exporter.shutdown()
+        self._put_back()
+
+    def _put_back(self) -> None:
+        global _active
+        _exit.give_signals_back()
+        span_processor.watch(None)
+        _runtime_context.uninstall()
+        self._periodic = self._exporter = None
+        self._ending = False
+        _active = None
+
+    def _hurry(self) -> None:
+        """In the export thread, before the last export of a process that dies by a signal."""
+        _native.stop()
+        if self._exporter is not None:
+            self._exporter.finish_soon()
 
     def _provider(self) -> TracerProvider:
         return self._tracer_provider or trace.get_tracer_provider()
@@ -296,6 +325,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
+        self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
@@ -311,6 +341,7 @@ class Profiler:
     def after_fork_in_child(self) -> None:
         """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
         exporter = self._exporter
+        self._busy = threading.Lock()
         if self._periodic is None or exporter is None:
             return
         self._periodic = None
@@ -321,53 +352,19 @@ class Profiler:
             self._start_sampler()
             self._start_export_thread()
         except Exception as error:
-            _native.stop()
+            self._undo()
             _logger.warning("otel_asyncprof does not profile this child process: %s", type(error).__name__)
 
 
 def _another_is_active() -> bool:
-    return _active is not None and _active() is not None
+    profiler = _active() if _active is not None else None
+    return profiler is not None and (profiler.is_busy or not profiler.undo_what_is_left())
 
 
-def unsupported_reason() -> str | None:
-    """Why this interpreter or platform cannot be profiled; None when it can."""
-    if platform.python_implementation() != "CPython":
-        return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
-    if sys.version_info[:2] not in SUPPORTED_VERSIONS:
-        known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
-        return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
-    if sys.platform != "linux" or sys.maxsize < 1 << 32:
-        return f"it works on 64-bit Linux only, this is {sys.platform} {platform.machine()}; {_SWITCH_OFF}"
-    # Not from sysconfig: its data are missing in minimal installations and bundled applications.
-    if "t" in sys.abiflags:
-        return "the free-threaded build of CPython is not supported; use the default build"
-    return None
-
-
-def _check_interpreter(anchors: dict[str, int]) -> int:
-    """Returns the features that may be trusted; without threads there is nothing to profile."""
-    failed = {feature: reason for feature, reason in _self_check.run(anchors).items() if reason}
-    version = platform.python_version()
-    if "threads" in failed:
-        raise ProfilerUnavailable(
-            f"the memory of CPython {version} is not laid out as expected: {failed['threads']}; {_REPORT}"
-        )
-    if failed:
-        what = "; ".join(f"no {feature}: {reason}" for feature, reason in failed.items())
-        _logger.warning("otel_asyncprof on CPython %s goes on with less: %s; %s", version, what, _REPORT)
-    features = {"tasks": _native.FEATURE_TASKS, "awaiters": _native.FEATURE_AWAITERS, "spans": _native.FEATURE_SPANS}
-    return sum(flag for feature, flag in features.items() if feature not in failed)
-
-
-def _attribute_flags(names: tuple[str, ...]) -> int:
-    flags = {
-        "thread.name": _native.ATTRIBUTE_THREAD_NAME,
-        "asyncprof.state": _native.ATTRIBUTE_STATE,
-        "thread.id": _native.ATTRIBUTE_THREAD_ID,
-        "asyncio.task.name": _native.ATTRIBUTE_TASK_NAME,
-        "asyncprof.local_root.name": _native.ATTRIBUTE_LOCAL_ROOT_NAME,
-    }
-    return sum(flags[name] for name in names)
+def _shut_down_at_exit() -> None:
+    profiler = _active() if _active is not None else None
+    if profiler is not None:
+        profiler.shutdown(EXIT_TIMEOUT_MILLIS)
 
 
 def _register_fork_handler() -> None:

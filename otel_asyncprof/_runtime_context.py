@@ -30,6 +30,9 @@ MAX_PENDING = 256
 MAX_RETRIES = 8
 MAX_SNAPSHOT_TRIES = 1000
 
+# Ours is a ContextVarsRuntimeContext to whoever asks.
+ContextVarsRuntimeContext.register(_native.ContextVarsRuntimeContext)
+
 _logger = logging.getLogger(__name__)
 
 
@@ -131,10 +134,11 @@ def install() -> bool:
 def uninstall() -> None:
     """Puts back the object that was there; views that contexts still hold are contexts like any other."""
     global _installed
-    installed, _installed = _installed, None
+    installed = _installed
     current: Any = opentelemetry.context._RUNTIME_CONTEXT
     if installed is not None and current is installed.native:
         opentelemetry.context._RUNTIME_CONTEXT = installed.original
+    _installed = None
 
 
 def retry_backfill() -> int:

@@ -48,8 +48,15 @@ OTEL_ASYNCPROF_CALLER_KINDS = "OTEL_ASYNCPROF_CALLER_KINDS"
 """The kinds of slow spans whose caller is recorded: a comma-separated list out of ``client``, ``internal``,
 ``producer``, ``consumer`` and ``server``. Default: ``client``."""
 
+OTEL_ASYNCPROF_PROFILE_ID = "OTEL_ASYNCPROF_PROFILE_ID"
+"""``false`` leaves out ``pyroscope.profile.id``, by which Grafana finds the profile of a span. Default: ``true``."""
+
 OTEL_ASYNCPROF_FILE = "OTEL_ASYNCPROF_FILE"
 """The file that the ``file`` exporter appends to. Default: ``asyncprof.otlp``."""
+
+OTEL_ASYNCPROF_EXIT_SIGNALS = "OTEL_ASYNCPROF_EXIT_SIGNALS"
+"""``false``: SIGTERM and SIGHUP, where the application has no handler, end the process at once, without the profile of
+the last interval. Default: ``true``."""
 
 OTEL_ASYNCPROF_THREAD_CONTEXT = "OTEL_ASYNCPROF_THREAD_CONTEXT"
 """``true`` shows the current span to profilers outside the process. Default: ``false``."""

@@ -1,4 +1,4 @@
-"""Tells the sampler which spans have ended."""
+"""Tells the sampler which spans have ended, and slow spans who started them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,34 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_asyncprof import _native
+from otel_asyncprof._callers import SlowSpans
+from otel_asyncprof._config import ProfilerConfig
 
 _logger = logging.getLogger(__name__)
+
+
+# While a profiler runs.
+_slow_spans: SlowSpans | None = None
+
+
+def watch(config: ProfilerConfig | None) -> None:
+    """Writes into spans that start from now on what the configuration wants; None: nothing."""
+    global _slow_spans
+    _slow_spans = None if config is None else SlowSpans(config)
 
 
 class ProfilingSpanProcessor(SpanProcessor):
     """Marks the cell of each span that ends, so that no later sample is linked to it. Holds no span."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Does nothing: a span gets its cell when it becomes current, and most never do."""
+        """Takes note of who starts the span; a cell it gets only when it becomes current, and most never do."""
+        slow_spans = _slow_spans
+        if slow_spans is None:
+            return
+        try:
+            slow_spans.span_started(span)
+        except Exception:
+            _logger.debug("the caller of a span could not be taken", exc_info=True)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Marks the span's cell."""

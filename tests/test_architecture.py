@@ -27,13 +27,13 @@ OUR_FILES = [
 # A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
     "drop arena budget window os clock cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
-    "safe_copy signals line_table string_table",
+    "safe_copy signals signal_origin reading exit_signals line_table string_table",
     "read_object plain_span span_link stack_table",
     "threads unwind coroutine tasks task_set awaiters awaited code_table",
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
-    "sampler self_check",
+    "sampler self_check caller_stack",
     "span_facts span_objects span_context module",
 )
 PYTHON_UNITS = {
@@ -42,6 +42,7 @@ PYTHON_UNITS = {
     "span_objects",
     "span_facts",
     "self_check",
+    "caller_stack",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
     "budget",
@@ -56,11 +57,12 @@ PURE_UNITS = {
 
 # A module may import those before it. A name stands for the module or for the whole subpackage.
 PYTHON_LEVELS = (
-    "_version errors environment_variables _native",
+    "_version errors environment_variables _native _platform",
     "_options _probe",
     "_config",
+    "_callers",
     "formats export _runtime_context span_processor",
-    "_anchors _self_check _metrics",
+    "_anchors _copy_method _self_check _metrics _exit _features",
     "_profiler",
     "__init__",
     "testing instrumentor",

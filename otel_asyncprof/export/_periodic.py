@@ -4,13 +4,43 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from ._base import ProfileExporter, ProfileExportResult
 from ._thread_stack import start_with_room
 
 _logger = logging.getLogger(__name__)
 
+EXIT_TIMEOUT = 5.0  # seconds that the last export of a process may take
 FIRST_SETTLE_PAUSE = 0.05  # seconds, doubled each time
+
+
+class Ending(Protocol):
+    """What the thread sleeps by, and how it learns that the process is about to die."""
+
+    def begin(self) -> None:
+        """Before the thread starts."""
+
+    def bell(self) -> int:
+        """To be read before what the thread waits for is looked at."""
+
+    def ring(self) -> None:
+        """Ends a wait."""
+
+    def wait(self, bell: int, seconds: float) -> None:
+        """Until the bell is rung after it was read; it may end for no reason."""
+
+    def is_signalled(self) -> bool:
+        """Whether the process dies after the next export."""
+
+    def look_after(self) -> None:
+        """Between two exports."""
+
+    def hurry(self) -> None:
+        """Before the export after which the process dies."""
+
+    def end(self) -> None:
+        """After the last export; does not return when the process dies."""
 
 
 class PeriodicExport:
@@ -23,12 +53,14 @@ class PeriodicExport:
         interval: float,
         prepare_thread: Callable[[], None],
         settle: Callable[[], bool],
+        ending: Ending,
     ) -> None:
         self._collect = collect
         self._exporter = exporter
         self._interval = interval
         self._prepare_thread = prepare_thread
         self._settle = settle
+        self._ending = ending
         # An RLock inside: a signal handler may interrupt a holder in the same thread and come here again.
         self._changed = threading.Condition()
         self._asked = 0
@@ -43,14 +75,19 @@ class PeriodicExport:
 
     def start(self) -> None:
         """Starts the thread; RuntimeError when the system gives none."""
-        start_with_room(self._thread)
+        self._ending.begin()
+        try:
+            start_with_room(self._thread)
+        except RuntimeError:
+            self._ending.end()
+            raise
 
     def force_flush(self, timeout: float) -> bool:
         """Has everything seen until now exported; false when that fails or takes longer than timeout seconds."""
         with self._changed:
             self._asked += 1
             wanted = self._asked
-            self._changed.notify_all()
+            self._ending.ring()
             finished = self._changed.wait_for(lambda: self._done >= wanted or self._ended, timeout)
             return finished and self._done >= wanted and self._last_succeeded
 
@@ -58,9 +95,11 @@ class PeriodicExport:
         """Has the rest exported, once, and ends the thread; false when that fails or takes over timeout seconds."""
         with self._changed:
             self._stopping = True
-            self._changed.notify_all()
+            self._ending.ring()
+            if self._thread is threading.current_thread():  # an exporter or a finalizer: it cannot wait for itself
+                return False
             ended = self._changed.wait_for(lambda: self._ended, timeout)
-        if ended and self._thread is not threading.current_thread():
+        if ended:
             self._thread.join(timeout=1)  # from _ended to the thread's end there is nothing to wait for
         return ended and self._last_succeeded
 
@@ -75,14 +114,19 @@ class PeriodicExport:
             last = False
             while not last:
                 self._wait(time.monotonic() + self._interval)
+                self._ending.look_after()
                 with self._changed:
                     last, asked = self._stopping, self._asked
+                if self._ending.is_signalled():
+                    last = True
+                    self._ending.hurry()
                 succeeded = self._export_once()
                 with self._changed:
                     self._last_succeeded = succeeded
                     self._done = asked
                     self._changed.notify_all()
         finally:
+            self._ending.end()
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
@@ -90,18 +134,24 @@ class PeriodicExport:
     def _wait(self, deadline: float) -> None:
         """Until the deadline, a flush or the end; meanwhile settles what is left of the start, ever more rarely."""
         pause = FIRST_SETTLE_PAUSE
-        while (remaining := deadline - time.monotonic()) > 0:
-            try:
-                settled = self._settle()
-            except Exception:
-                _logger.debug("what was left of the start failed", exc_info=True)
-                settled = True
-            with self._changed:
-                if self._changed.wait_for(
-                    lambda: self._stopping or self._asked > self._done, remaining if settled else min(pause, remaining)
-                ):
-                    return
-            pause *= 2
+        settled, next_try = False, 0.0
+        while True:
+            bell = self._ending.bell()
+            now = time.monotonic()
+            if self._stopping or self._asked > self._done or self._ending.is_signalled() or now >= deadline:
+                return
+            if not settled and now >= next_try:
+                settled = self._try_to_settle()
+                next_try = now + pause
+                pause *= 2
+            self._ending.wait(bell, (deadline if settled else min(deadline, next_try)) - now)
+
+    def _try_to_settle(self) -> bool:
+        try:
+            return self._settle()
+        except Exception:
+            _logger.debug("what was left of the start failed", exc_info=True)
+            return True
 
     def _export_once(self) -> bool:
         try:

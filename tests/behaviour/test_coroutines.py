@@ -7,7 +7,7 @@ from assertions import RunTarget
 INLINED_COMPREHENSIONS = sys.version_info >= (3, 12)
 
 
-def test_suspended_async_generators_do_not_cut_the_stack(run: RunTarget) -> None:
+def test_a07_suspended_async_generators_do_not_cut_the_stack(run: RunTarget) -> None:
     """B14, R6, WS4: driven by async for, comprehension, anext, asend, athrow, aclose and an asynccontextmanager."""
     profile = run("async_generators")
     nested = "numbers > inner_numbers > dependency > sleep"

@@ -3,8 +3,8 @@
 from assertions import RunTarget, Sample, cpu_seconds, share
 
 
-def test_200_concurrent_requests_never_carry_a_foreign_span(run: RunTarget) -> None:
-    """SL1, A01: working and sleeping, in the request's span and in the one inside it."""
+def test_a01_200_concurrent_requests_never_carry_a_foreign_span(run: RunTarget) -> None:
+    """SL1: working and sleeping, in the request's span and in the one inside it."""
     profile = run("requests", capture="own")
     spans = profile.report["spans"]
     assert [s for s in profile.samples if profile.owner(s) and s.span_id not in (0, spans[profile.owner(s)])] == []
@@ -41,8 +41,8 @@ def test_a_task_beside_spanned_ones_has_no_link(run: RunTarget) -> None:
     assert {sample.span_id for sample in profile.with_function("outside")} == {0}
 
 
-def test_a_pool_job_has_the_link_of_its_copied_context_only(run: RunTarget) -> None:
-    """SL2, A02, B42: to_thread is linked, run_in_executor is not, and the thread keeps nothing of the last job."""
+def test_a02_a_pool_job_has_the_link_of_its_copied_context_only(run: RunTarget) -> None:
+    """SL2, B42: to_thread is linked, run_in_executor is not, and the thread keeps nothing of the last job."""
     profile = run("span_in_pool", capture="own")
     pool = profile.select(lambda sample: sample.thread_name == "pool_0" and sample.task_name == "")
     spans = profile.report["spans"]
@@ -84,8 +84,8 @@ def test_the_local_root_is_linked_when_asked_for(run_once: RunTarget) -> None:
     assert profile.links() == profile.expected_links()
 
 
-def test_an_abandoned_async_generator_leaves_no_span_behind(run: RunTarget) -> None:
-    """SL3, A03: closed in another task, collected, after an exception and after a timeout."""
+def test_a03_an_abandoned_async_generator_leaves_no_span_behind(run: RunTarget) -> None:
+    """SL3: closed in another task, collected, after an exception and after a timeout."""
     profile = run("abandoned_generators", capture="own")
     assert profile.links() == profile.expected_links()
 
@@ -114,8 +114,8 @@ def test_a_span_from_before_the_start_is_linked_in_another_thread(run: RunTarget
     assert profile.links()["in_thread"] == profile.expected_links()["in_thread"]
 
 
-def test_every_waiter_of_a_connection_pool_shows_where_it_waits_for_whom(run: RunTarget) -> None:
-    """SL4, A04: acquire and fetch each under the request's own span, the poller under none."""
+def test_a04_every_waiter_of_a_connection_pool_shows_where_it_waits_for_whom(run: RunTarget) -> None:
+    """SL4: acquire and fetch each under the request's own span, the poller under none."""
     profile = run("connection_pool", capture="own")
     spans = profile.report["spans"]
     expected = {(f"request {number}", spans[f"request {number}"]) for number in range(3)}

@@ -96,7 +96,7 @@ def cut(whole: tuple[str, ...], seen: set[tuple[str, ...]], limit: int) -> tuple
     return (*whole[:root], "<frames omitted>", *whole[root + 1 - len(stack) :])
 
 
-def test_lines_are_right_however_far_and_in_whatever_statement(run_once: RunTarget) -> None:
+def test_a12_lines_are_right_however_far_and_in_whatever_statement(run_once: RunTarget) -> None:
     """WS13, R8: lines 1, 305 and 40,999, in calls over several lines and in a finally."""
     profile = run_once("far_lines", capture="own")
     assert profile.burning() == profile.python_burning()
@@ -115,7 +115,7 @@ def test_clean_up_after_a_cancellation_and_a_timeout_keeps_its_stack(run: RunTar
     )
 
 
-def test_no_frame_of_the_running_task_appears_under_a_sleeping_one(run: RunTarget) -> None:
+def test_a05_no_frame_of_the_running_task_appears_under_a_sleeping_one(run: RunTarget) -> None:
     """WS1, B20, B21: no mixture, and work only in its own task."""
     profile = run("ping_pong", capture="own")
     mixed = profile.select(lambda sample: "math" in sample.names and "waits" in sample.names)

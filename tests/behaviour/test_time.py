@@ -29,7 +29,7 @@ def test_the_sum_of_cpu_time_is_that_of_the_process(run: RunTarget) -> None:
         assert cpu_seconds(profile.all_samples) == pytest.approx(used, rel=0.1)
 
 
-def test_work_is_charged_to_the_task_callback_or_thread_that_did_it(run: RunTarget) -> None:
+def test_a11_work_is_charged_to_the_task_callback_or_thread_that_did_it(run: RunTarget) -> None:
     """WS12: three kinds at the same time."""
     profile = run("shared_thread", capture="own")
     seen = {name: cpu_seconds(profile.with_function(f"work_of_{name}")) for name in ("task", "callback", "thread")}

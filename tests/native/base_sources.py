@@ -6,6 +6,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     *sorted((ROOT / "ext").glob("safe_copy*.c")),
     ROOT / "ext" / "signals.c",
+    ROOT / "ext" / "signal_origin.c",
+    ROOT / "ext" / "reading.c",
     ROOT / "ext" / "clock.c",
     ROOT / "ext" / "os" / "linux.c",
 ]

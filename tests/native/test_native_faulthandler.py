@@ -121,6 +121,26 @@ def test_a_python_handler_on_top_is_taken_below(library: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, "called\n"), ended.stderr
 
 
+def test_a_handled_signal_makes_reads_slow_for_some_seconds_only(library: Path) -> None:
+    """While somebody may be reporting a crash, the reader does without handlers; then it has them again."""
+    lines = [
+        "import time",
+        "ours.reading_begin.restype, ours.reading_check.restype = ctypes.c_char_p, ctypes.c_bool",
+        "seen = []",
+        "signal.signal(signal.SIGSEGV, lambda *_: seen.append(1))",
+        "assert ours.reading_begin(False) is None and ours.reading_check() and ours.safe_copy_method() == 0",
+        "signal.raise_signal(signal.SIGSEGV)",
+        "assert seen and ours.reading_check() and ours.safe_copy_method() == 1",
+        "copy()",
+        "while ours.safe_copy_method() != 0: time.sleep(0.1); assert ours.reading_check()",
+        "copy()",
+        "ours.reading_end()",
+        "print('ended')",
+    ]
+    ended = run_python(library, *lines)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n"), ended.stderr
+
+
 @pytest.mark.parametrize(
     "call", ["os.kill(os.getpid(), 11)", "os.abort()", "faulthandler._sigsegv()", "faulthandler._sigabrt()"]
 )

@@ -101,7 +101,8 @@ def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNative]:
     monkeypatch.setattr(_profiler, "_native", fake, raising=False)
     monkeypatch.setattr(_profiler, "_anchors", anchors, raising=False)
     monkeypatch.setattr(_profiler, "_runtime_context", context, raising=False)
-    monkeypatch.setattr(_profiler, "span_processor", SimpleNamespace(ensure_registered=fake.register), raising=False)
+    span_processor = SimpleNamespace(ensure_registered=fake.register, watch=lambda config: None)
+    monkeypatch.setattr(_profiler, "span_processor", span_processor, raising=False)
     monkeypatch.setattr(_profiler, "_self_check", SimpleNamespace(run=fake.run_self_check), raising=False)
     monkeypatch.setattr(_profiler, "_import_error", None)
     yield fake

@@ -21,7 +21,9 @@ DEFAULTS = {
     "timeline": False,
     "slow_span_threshold": 100.0,
     "caller_kinds": ("client",),
+    "exit_signals": True,
     "file": "asyncprof.otlp",
+    "profile_id": True,
     "thread_context": False,
 }
 
@@ -48,8 +50,10 @@ GOOD = [
     ("OTEL_ASYNCPROF_TIMELINE", "on", "timeline", True),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "50", "slow_span_threshold", 50.0),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "1.5s", "slow_span_threshold", 1500.0),
+    ("OTEL_ASYNCPROF_EXIT_SIGNALS", "no", "exit_signals", False),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "server,client", "caller_kinds", ("client", "server")),
     ("OTEL_ASYNCPROF_FILE", "/tmp/x.otlp", "file", "/tmp/x.otlp"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "false", "profile_id", False),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "true", "thread_context", True),
 ]
 
@@ -74,6 +78,7 @@ BAD = [
     ("OTEL_ASYNCPROF_TIMELINE", "t"),
     ("OTEL_ASYNCPROF_SLOW_SPAN_THRESHOLD", "-1"),
     ("OTEL_ASYNCPROF_CALLER_KINDS", "database"),
+    ("OTEL_ASYNCPROF_PROFILE_ID", "perhaps"),
     ("OTEL_ASYNCPROF_THREAD_CONTEXT", "nope"),
 ]
 

@@ -6,6 +6,7 @@ import time
 import pytest
 from opentelemetry import context
 
+from otel_asyncprof._exit import ExitWatch
 from otel_asyncprof.export import ProfileExporter, ProfileExportResult
 from otel_asyncprof.export._periodic import PeriodicExport
 from otel_asyncprof.export._sdk_transport import suppress_instrumentation
@@ -40,7 +41,11 @@ class Source:
 
     def __init__(self):
         self.count = 0
+        self.stopped = False
         self.empty = False
+
+    def stop(self):
+        self.stopped = True
 
     def collect(self):
         self.count += 1
@@ -65,7 +70,7 @@ def periodic(source, exporter):
     made = []
 
     def make(interval=NEVER, prepare=lambda: None, settle=lambda: True):
-        made.append(PeriodicExport(source.collect, exporter, interval, prepare, settle))
+        made.append(PeriodicExport(source.collect, exporter, interval, prepare, settle, ExitWatch(False, source.stop)))
         made[-1].start()
         return made[-1]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import gc
 import logging
+import pickle
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +16,10 @@ from typing import Any
 import opentelemetry.context as otel
 import pytest
 from opentelemetry import baggage, trace
+from opentelemetry.context.context import Context
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
-from span_helpers import STOCK, current_span_id, tracer, view, view_span_id
+from opentelemetry.trace.propagation import _SPAN_KEY
+from span_helpers import STOCK, current_span_id, remote_span, span_id, tracer, view, view_span_id
 
 from otel_asyncprof import _native, _runtime_context
 
@@ -171,6 +175,67 @@ def test_generator_closed_in_another_context_is_reported_as_ever(way: str, error
     assert errors == [("Failed to detach context", "ValueError")]
     gc.collect()
     assert reference() is None
+
+
+@pytest.mark.usefixtures("either")
+def test_current_context_is_copied_and_pickled_as_ever() -> None:
+    """Its type and class make plain contexts; what needs to write into one fails where it always did."""
+    given = otel.set_value("a", 1, trace.set_span_in_context(remote_span(), Context()))
+    token = otel.attach(given)
+    current = otel.get_current()
+    assert current == given
+    assert (current.__class__, type(type(current)(current)), type(current.copy())) == (Context, Context, dict)
+    assert type(current)(current) == current
+    assert {name: span_id(each[_SPAN_KEY]) for name, each in pickled(current).items()} == {
+        0: span_id(remote_span()),
+        1: span_id(remote_span()),
+    }
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        data = pickle.dumps(current, protocol)
+        with pytest.raises(ValueError, match=r"^$"):
+            pickle.loads(data)
+    for copied in (copy.copy, copy.deepcopy, type(current).fromkeys):
+        with pytest.raises(ValueError, match=r"^$"):
+            copied(current)
+    otel.detach(token)
+
+
+def pickled(context: otel.Context) -> dict[int, Any]:
+    """What comes back by the protocols that know how to bring a context back."""
+    return {protocol: pickle.loads(pickle.dumps(context, protocol)) for protocol in (0, 1)}
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda context: context.__setitem__("a", 1),
+        lambda context: context.__delitem__(_SPAN_KEY),
+        lambda context: context.setdefault("a", 1),
+        lambda context: context.pop(_SPAN_KEY),
+        lambda context: context.popitem(),
+        lambda context: context.clear(),
+        lambda context: context.update({}),
+        lambda context: context.__ior__({}),
+    ],
+)
+def test_current_context_cannot_be_written(write: Callable[[Any], object]) -> None:
+    """A context with a span is as constant as any other."""
+    with trace.use_span(tracer.start_span("span")), pytest.raises(ValueError, match=r"^$"):
+        write(otel.get_current())
+
+
+@pytest.mark.usefixtures("either")
+def test_spans_add_no_context_variable() -> None:
+    """A listing shows OpenTelemetry's own variable, with a context, and no longer than a span is current."""
+    before = contextvars.copy_context()
+    with trace.use_span(tracer.start_span("span")) as span:
+        variable = STOCK._current_context
+        assert set(contextvars.copy_context()) == {*before, variable}
+        assert contextvars.copy_context()[variable] == {_SPAN_KEY: span}
+        assert isinstance(contextvars.copy_context()[variable], Context)
+    assert contextvars.copy_context() == before
+    assert isinstance(otel._RUNTIME_CONTEXT, ContextVarsRuntimeContext)
 
 
 # Views are right

@@ -1,0 +1,23 @@
+"""Where the profiler works."""
+
+import platform
+import sys
+
+SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
+
+_SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
+
+
+def unsupported_reason() -> str | None:
+    """Why this interpreter or platform cannot be profiled; None when it can."""
+    if platform.python_implementation() != "CPython":
+        return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
+    if sys.version_info[:2] not in SUPPORTED_VERSIONS:
+        known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
+        return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
+    if sys.platform != "linux" or sys.maxsize < 1 << 32:
+        return f"it works on 64-bit Linux only, this is {sys.platform} {platform.machine()}; {_SWITCH_OFF}"
+    # Not from sysconfig: its data are missing in minimal installations and bundled applications.
+    if "t" in sys.abiflags:
+        return "the free-threaded build of CPython is not supported; use the default build"
+    return None
