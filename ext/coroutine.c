@@ -51,18 +51,21 @@ static bool is_suspended(int8_t state) { return state >= layout.state_suspended_
 
 /* A suspended coroutine always awaits. A generator or async generator may as well have yielded: from 3.13 on the state tells,
    before that the next instruction does. */
-static bool is_awaiting(const struct generator *generator) {
+static bool read_awaiting(const struct generator *generator, bool *awaiting) {
     uint8_t next[2];
-    if (generator->type == anchors.type_coroutine) return true;
-    if (layout.state_awaiting) return generator->state == layout.state_awaiting;
+    *awaiting = generator->type == anchors.type_coroutine || (layout.state_awaiting && generator->state == layout.state_awaiting);
+    if (*awaiting || layout.state_awaiting) return true;
     if (!safe_copy(next, generator->frame.instruction + 2, sizeof next)) return false;
-    return (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+    *awaiting = (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+    return true;
 }
 
 /* What the suspended generator-like object awaits, of whatever type; 0 when it awaits nothing. */
 static bool read_awaited(const struct generator *generator, uint64_t *awaited) {
+    bool awaiting;
     *awaited = 0;
-    if (!is_awaiting(generator) || generator->stack_top <= 0) return true;
+    if (!read_awaiting(generator, &awaiting)) return false;
+    if (!awaiting || generator->stack_top <= 0) return true;
     if ((uint32_t)generator->stack_top > MAX_STACK_SLOTS) return false;
     return safe_copy_word(awaited, generator->address + layout.generator_frame + layout.frame_localsplus +
                                        8 * ((uint64_t)generator->stack_top - 1));

@@ -31,7 +31,7 @@ bool read_type(uint64_t object, uint64_t *type) { return copy(type, object + OBJ
 bool read_derives(uint64_t type, uint64_t base) {
     for (unsigned depth = 0; depth < MAX_BASES && type; depth++) {
         if (type == base) return true;
-        if (!safe_copy_word(&type, type + layout.type_base)) return false;
+        if (!safe_copy_word(&type, type + layout.type_base)) return drop_count(DROP_unreadable_memory), false;
     }
     return false;
 }

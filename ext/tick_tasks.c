@@ -56,11 +56,18 @@ static void take_chain(struct tick *tick, uint32_t position, const struct await_
     struct seen_task *seen = &tick->seen[position];
     if (chain->state == CHAIN_FINISHED) return;
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
+    uint64_t faults = safe_copy_faults();
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
     if (waiting && tick->options.features & FEATURE_AWAITERS) seen->awaits_tasks = awaited_are_tasks(task->waiter, chain);
+    if (safe_copy_faults() != faults) { /* what it waits for is not known: it gives no sample, but stands below those that await it */
+        drop_count(DROP_unreadable_memory);
+        seen->awaits_tasks = true;
+    }
     /* It began to run after its thread was looked at: its frames are neither here nor in that thread's copied stack. */
-    if (chain->state == CHAIN_EXECUTING || !keep_chain(tick, position, chain) || !coroutine_unchanged(chain))
+    if (chain->state == CHAIN_EXECUTING || !keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) {
+        seen->lost = true;
         return drop_count(DROP_moved_task);
+    }
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
@@ -89,7 +96,10 @@ static bool begin_walk(struct tick *tick, uint32_t position, struct walk *walk) 
     if (seen->sight != SIGHT_NONE) return false;
     tick->work.visits++;
     seen->loop = find_loop(tick, task->loop);
-    if (seen->loop != NO_LOOP && tick->loops[seen->loop].lost) return drop_count(DROP_torn_stack), false;
+    if (seen->loop == NO_LOOP ? !tick->loops_known : tick->loops[seen->loop].lost) {
+        seen->lost = true;
+        return drop_count(DROP_torn_stack), false;
+    }
     walk->position = position;
     walk->link_cursor = seen->in_window ? task->context : 0;
     walk->chain = (struct await_chain){.frames = walk->frames, .capacity = SHORT_CHAIN};

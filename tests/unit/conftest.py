@@ -30,6 +30,7 @@ class FakeNative(SimpleNamespace):
         self.ignored_threads: list[str] = []
         self.check: dict[str, str] = {"threads": "", "tasks": "", "awaiters": "", "spans": ""}
         self.fail_at: str | None = None
+        self.running = False
 
     def _step(self, name: str) -> None:
         self.calls.append(name)
@@ -43,9 +44,14 @@ class FakeNative(SimpleNamespace):
     def start(self, **options: Any) -> None:
         self._step("start")
         self.started_with = options
+        self.running = True
 
     def stop(self) -> None:
         self._step("stop")
+        self.running = False
+
+    def is_running(self) -> bool:
+        return self.running
 
     def collect(self, **arguments: Any) -> dict[str, Any]:
         self._step("collect")
@@ -75,6 +81,7 @@ class FakeNative(SimpleNamespace):
 
     def after_fork_in_child(self) -> None:
         self._step("after_fork_in_child")
+        self.running = False
 
     def collect_anchors(self) -> dict[str, int]:
         self._step("anchors")
