@@ -145,6 +145,14 @@ static bool make_thread(struct sampler *self) {
     return self->thread_made;
 }
 
+/* Nothing is left of it. */
+static const char *give_up(const char *reason) {
+    free_sampler(sampler);
+    sampler = NULL;
+    reading_end();
+    return reason;
+}
+
 const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
                           bool no_signal_handlers) {
     if (sampler_is_running()) return "the sampler runs already";
@@ -166,21 +174,11 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
         sampler->spare = stack_table_new(STACK_TABLE_BYTES);
         if (sampler->tick) sampler->tick->stacks = stack_table_new(STACK_TABLE_BYTES);
     }
-    if (!sampler || !sampler->tick || !sampler->spare || !sampler->tick->stacks) {
-        free_sampler(sampler);
-        sampler = NULL;
-        reading_end();
-        return "memory is short";
-    }
+    if (!sampler || !sampler->tick || !sampler->spare || !sampler->tick->stacks) return give_up("memory is short");
     sampler->begin_ns = clock_monotonic_ns();
     sampler->interval_begin_ns = clock_realtime_ns();
     budget_init(&sampler->budget, cpu_budget, (double)options->period_ns);
-    if (pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
-        free_sampler(sampler);
-        sampler = NULL;
-        reading_end();
-        return "its thread could not be made";
-    }
+    if (pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) return give_up("its thread could not be made");
     __atomic_store_n(&running, true, __ATOMIC_RELEASE);
     return NULL;
 }

@@ -5,6 +5,8 @@
 
 #include "os/os.h"
 
+#define ELLIPSIS "\xe2\x80\xa6"
+#define ELLIPSIS_BYTES 3u
 #define MUCH 4 /* a share of the time: more than it rests */
 #define MAX_UNSEEN_TICKS 1000 /* while the list of threads could not be read whole */
 #define NAME_LIFETIME_NS 1000000000ull /* a thread may be renamed: its name is read again this often */
@@ -40,8 +42,10 @@ static void read_name(struct thread_record *record, uint64_t ident, uint64_t now
     record->name_read_ns = now_ns;
     if (!threads_read_name(ident, name, &size)) return; /* not registered yet, or made outside threading */
     if (size > sizeof record->name) {
-        size = sizeof record->name;
+        size = sizeof record->name - ELLIPSIS_BYTES;
         while (size && (name[size] & 0xc0) == 0x80) size--; /* cut before a character, not in it */
+        memcpy(name + size, ELLIPSIS, ELLIPSIS_BYTES);
+        size += ELLIPSIS_BYTES;
     }
     memcpy(record->name, name, size);
     record->name_size = size;

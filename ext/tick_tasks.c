@@ -192,7 +192,8 @@ static void meet_window(struct tick *tick, const struct task_set *set) {
 void tick_look_at_tasks(struct tick *tick) {
     struct task_set set = task_set_scheduled();
     meet_window(tick, &set);
-    for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
+    /* Each round looks at those who await the tasks of the one before, as far up as a stack may reach. */
+    for (uint32_t begin = 0, end, level = 0; begin < tick->tasks.count && level <= MAX_AWAITING_TASKS; begin = end, level++) {
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);
     }

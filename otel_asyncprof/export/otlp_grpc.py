@@ -192,7 +192,7 @@ def _target(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     if parts.scheme in ("http", "https"):
         return parts.netloc.rpartition("@")[2]
-    return endpoint
+    return endpoint if "/" in endpoint else endpoint.rpartition("@")[2]  # gRPC tells what it cannot resolve
 
 
 def _read(path: str | None) -> bytes | None:
