@@ -116,6 +116,7 @@ static bool take(struct caller_stack *stack) {
     struct task task;
     size_t n_raw = 0;
     stack->count = stack->n_entry = 0;
+    uint64_t faults = safe_copy_faults();
     if (safe_copy_method() != SAFE_COPY_GUARDED) return false; /* some hundred reads: by system calls they would take a millisecond */
     if (!anchors.interpreter || !threads_read_one((uint64_t)(uintptr_t)PyThreadState_Get(), &thread)) return false;
     if (!unwind_thread(&thread, &unwind, &n_raw)) return false;
@@ -125,7 +126,7 @@ static bool take(struct caller_stack *stack) {
     stack->n_entry = stack->count;
     if (root > 0 && unwind.frames[root - 1].generator == task.coroutine) push_awaiting(stack, &task);
     push_thread_frames(stack, 0, root, MAX_OWN_FRAMES);
-    return true;
+    return safe_copy_faults() == faults; /* else something may be missing from the middle */
 }
 
 /* (number of frames that started the loop, code, offset, code, offset, …) */
