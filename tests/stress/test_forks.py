@@ -6,7 +6,7 @@ import pytest
 from conformance import check_request
 from stress.fork_torture import Outcome, torture
 
-FORKS = {"http": 96, "grpc": 32}
+FORKS = {"http": 64, "grpc": 24}
 
 
 @pytest.fixture(scope="module", params=FORKS)
