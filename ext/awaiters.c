@@ -154,6 +154,7 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
 
 size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
     struct search search;
+    uint64_t faults = safe_copy_faults();
     search.found = awaiters, search.memo = memo;
     search.n_found = search.n_futures = search.hops = 0; /* the futures are written before they are read */
     search.by_loop = false;
@@ -169,7 +170,7 @@ size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct 
         look_at_callbacks(&search, callback0, callbacks);
     }
     /* Nothing but this callback has led to what was found, and there was something to follow. */
-    if (memo && search.n_futures && (!task->callbacks || task->callbacks == anchors.none)) remember(&search, task->callback0);
+    if (memo && search.n_futures && safe_copy_faults() == faults && (!task->callbacks || task->callbacks == anchors.none)) remember(&search, task->callback0);
     *by_loop = search.by_loop;
     return search.n_found;
 }

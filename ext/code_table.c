@@ -16,7 +16,7 @@
 #define MAX_PROBES 16
 #define MAX_LINE_TABLE_BYTES (1u << 20)
 #define MAX_CODE_UNITS (1u << 26)
-#define ARENA_BYTES (64u << 20)
+#define ARENA_BYTES (16u << 20) /* of line tables; when they are full, all codes are read anew */
 #define INSTRUCTION_BYTES 2
 
 /* What must be unchanged for an address to hold the same code object: CPython frees and reuses them. version never repeats
@@ -146,24 +146,36 @@ static bool read_identity(const struct raw_frame *raw, struct code_identity *ide
     return true;
 }
 
+/* Room for a line table. What is forgotten when there is none is a cache: locations in the stack table stay as they are. */
+static uint8_t *reserve_lines(struct code_table *table, uint64_t size) {
+    if (size > MAX_LINE_TABLE_BYTES) return NULL;
+    uint8_t *lines = arena_alloc(&table->arena, size);
+    if (lines || !table->arena.first) return lines;
+    arena_destroy(&table->arena); /* its blocks may all be smaller than what is asked for */
+    code_table_reset(table);
+    return arena_alloc(&table->arena, size);
+}
+
 static bool fill(struct code_table *table, struct stack_table *stacks, const struct code_identity *identity, struct code_entry *entry) {
     char name[MAX_STRING_BYTES], file[MAX_STRING_BYTES];
     size_t name_size, file_size;
     uint64_t size;
-    memset(entry, 0, sizeof *entry);
     if (!read_string(identity->qualname, name, &name_size) || !read_string(identity->filename, file, &file_size)) return false;
+    memset(entry, 0, sizeof *entry);
     if (!safe_copy_word(&size, identity->line_table + layout.var_size)) return drop_count(DROP_unreadable_memory), false;
-    uint8_t *lines = size <= MAX_LINE_TABLE_BYTES ? arena_alloc(&table->arena, size) : NULL;
+    uint8_t *lines = reserve_lines(table, size);
     if (lines && !safe_copy(lines, identity->line_table + layout.bytes_data, size))
         return drop_count(DROP_unreadable_memory), false;
-    entry->line_table = lines; /* without room for it the frame keeps its name and has line 0 */
+    entry->line_table = lines; /* when memory is short the frame keeps its name and has line 0 */
     entry->line_table_size = lines ? size : 0;
     entry->flags = classify(table, file, file_size, name, name_size);
-    entry->function = stack_table_function(stacks, (struct function){
+    struct function function = {
         .name = stack_table_string(stacks, name, name_size),
         .filename = stack_table_string(stacks, file, file_size),
         .first_line = identity->first_line,
-    });
+    };
+    /* Without room for its name the frame becomes the zero value, and its stack <overflow>. A name may be empty, too. */
+    entry->function = function.name || !name_size ? stack_table_function(stacks, function) : 0;
     entry->identity = *identity;
     entry->generation = ++table->generation;
     return true;
@@ -236,7 +248,7 @@ bool code_table_resolve(struct code_table *table, struct stack_table *stacks, co
     if (raw->code == anchors.none) return false; /* 3.13: an entry frame's executable is None */
     if (raw->code <= RAW_FRAME_TRUNCATED || !read_identity(raw, &identity, &instruction)) {
         frame->location = code_table_synthetic(stacks, raw->code == RAW_FRAME_TRUNCATED ? "<truncated>" : "<unreadable>");
-        if (raw->code != RAW_FRAME_TRUNCATED) frame->flags |= FRAME_GARBAGE;
+        frame->flags = raw->code == RAW_FRAME_TRUNCATED ? 0 : FRAME_SYNTHETIC | FRAME_GARBAGE;
         return true;
     }
     /* Python hides a frame whose function has not begun: its locals are not set up yet. A generator's frame is always shown. */

@@ -30,12 +30,13 @@ static bool is_suspended(int32_t state) { return state >= layout.state_suspended
 
 /* A suspended coroutine always awaits. A generator or async generator may as well have yielded: from 3.13 on the state tells,
    before that the next instruction does. */
-static bool is_awaiting(uint64_t type, int32_t state, uint64_t instruction) {
+static bool read_awaiting(uint64_t type, int32_t state, uint64_t instruction, bool *awaiting) {
     uint8_t next[2];
-    if (type == anchors.type_coroutine) return true;
-    if (layout.state_awaiting) return state == layout.state_awaiting;
+    *awaiting = type == anchors.type_coroutine || (layout.state_awaiting && state == layout.state_awaiting);
+    if (*awaiting || layout.state_awaiting) return true;
     if (!safe_copy(next, instruction + 2, sizeof next)) return false;
-    return (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+    *awaiting = (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+    return true;
 }
 
 static bool fail(struct await_chain *chain, enum drop_reason reason, uint64_t code) {
@@ -91,6 +92,7 @@ static bool step(struct await_chain *chain) {
     uint64_t generator = chain->next, at = generator + layout.generator_frame, type, code, instruction, next;
     int32_t state;
     uint32_t stack_top; /* entries in localsplus, the value stack included */
+    bool awaiting;
     if (!generator) return false;
     if (!safe_copy_word(&type, generator + OBJECT_TYPE)) return fail_to_read(chain);
     if (!is_generator_type(type)) return pass_wrapper(chain, type);
@@ -103,7 +105,8 @@ static bool step(struct await_chain *chain) {
     if (!is_suspended(state)) return end_at(chain, state);
     chain->count++;
     /* What it awaits, of whatever type, is the uppermost entry. */
-    if (!is_awaiting(type, state, instruction) || (int32_t)stack_top <= 0) return go_on(chain, 0);
+    if (!read_awaiting(type, state, instruction, &awaiting)) return fail_to_read(chain);
+    if (!awaiting || (int32_t)stack_top <= 0) return go_on(chain, 0);
     if (stack_top > MAX_STACK_SLOTS || !safe_copy_word(&next, at + layout.frame_localsplus + 8 * ((uint64_t)stack_top - 1)))
         return fail_to_read(chain);
     return go_on(chain, next);

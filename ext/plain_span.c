@@ -4,7 +4,6 @@
 
 #include "cpython/layout.h"
 #include "read_object.h"
-#include "safe_copy.h"
 
 /* The fields of a SpanContext, which is a tuple. */
 enum { TRACE_ID, SPAN_ID, IS_REMOTE, TRACE_FLAGS, FIELDS };
@@ -13,8 +12,7 @@ bool plain_span_read(uint64_t context, struct span_view *view) {
     static const uint8_t invalid[sizeof view->trace_id];
     uint64_t type, span, span_context, end_time, fields[FIELDS];
     uint8_t flags[8];
-    if (!anchors.span_key || !safe_copy_word(&type, context + OBJECT_TYPE) || !read_is_subtype(type, anchors.type_span_context_holder))
-        return false;
+    if (!anchors.span_key || !read_type(context, &type) || !read_is_subtype(type, anchors.type_span_context_holder)) return false;
     if (!read_dict_value(context, anchors.span_key, &span) || !read_attribute(span, anchors.name_context, &span_context)) return false;
     memset(view, 0, sizeof *view);
     if (read_tuple(span_context, fields, FIELDS) != FIELDS || !read_int_bytes(fields[TRACE_ID], view->trace_id, sizeof view->trace_id) ||

@@ -9,6 +9,7 @@
 #define MAX_BASES 16      /* depth of a class hierarchy */
 #define MAX_INT_DIGITS 8  /* 240 bits: more than any id has */
 #define MAX_SEQUENCE (1u << 24)
+#define MAX_CHARACTERS (1ull << 40) /* no more than a check: only the first are read */
 #define INT_DIGIT_BITS 30
 #define CHARACTERS_PER_READ 512
 
@@ -30,7 +31,7 @@ bool read_type(uint64_t object, uint64_t *type) { return copy(type, object + OBJ
 bool read_derives(uint64_t type, uint64_t base) {
     for (unsigned depth = 0; depth < MAX_BASES && type; depth++) {
         if (type == base) return true;
-        if (!safe_copy_word(&type, type + layout.type_base)) return false;
+        if (!safe_copy_word(&type, type + layout.type_base)) return drop_count(DROP_unreadable_memory), false;
     }
     return false;
 }
@@ -83,7 +84,7 @@ bool read_string(uint64_t string, char *text, size_t *size) {
     /* A subclass of str (an enum member as a task name, say) has the layout of str. */
     if (type != anchors.type_str && !read_is_subtype(type, anchors.type_str)) return reject();
     unsigned kind = state >> STR_KIND_SHIFT & 7;
-    if ((kind != 1 && kind != 2 && kind != 4) || length > MAX_SEQUENCE) return reject();
+    if ((kind != 1 && kind != 2 && kind != 4) || length > MAX_CHARACTERS) return reject();
     if (!(state & STR_COMPACT)) {
         if (!copy(&address, string + layout.str_legacy_data, 8)) return false;
     } else {

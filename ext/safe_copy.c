@@ -25,8 +25,9 @@ bool safe_copy_failed(void) {
 bool safe_copy(void *destination, uint64_t address, size_t size) {
     if (__builtin_expect(address >= SAFE_COPY_FIRST_ADDRESS && size <= UINTPTR_MAX - address && address <= UINTPTR_MAX, 1)) {
         enum safe_copy_method method = safe_copy_method();
-        bool copied = method == SAFE_COPY_GUARDED ? safe_copy_guarded(destination, address, size)
-                                                  : method == SAFE_COPY_SYSCALL && os_read_memory(destination, address, size);
+        uint64_t source = safe_copy_redirect(address);
+        bool copied = method == SAFE_COPY_GUARDED ? safe_copy_guarded(destination, source, size)
+                                                  : method == SAFE_COPY_SYSCALL && os_read_memory(destination, source, size);
         if (__builtin_expect(copied, 1)) return true;
     } else if (size == 0) {
         return true;

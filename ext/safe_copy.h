@@ -46,10 +46,17 @@ bool safe_copy_resolve_fault(void *ucontext);
 extern uint64_t safe_copy_loads_above __attribute__((visibility("hidden")));
 bool safe_copy_failed(void);
 
+#ifdef SAFE_COPY_FAULT_INJECTION
+/* In a test build: the address that a read takes, an unreadable one for a read that is to fail. Asked once for each read. */
+uint64_t safe_copy_redirect(uint64_t address);
+#else
+static inline uint64_t safe_copy_redirect(uint64_t address) { return address; }
+#endif
+
 static inline bool safe_copy_word(uint64_t *word, uint64_t address) {
 #ifdef SAFE_COPY_LOADS
     if (__builtin_expect(address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED), 1))
-        return __builtin_expect(guarded_load_word(word, address), 1) ? true : safe_copy_failed();
+        return __builtin_expect(guarded_load_word(word, safe_copy_redirect(address)), 1) ? true : safe_copy_failed();
 #endif
     return safe_copy(word, address, sizeof *word);
 }
@@ -57,7 +64,7 @@ static inline bool safe_copy_word(uint64_t *word, uint64_t address) {
 static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
 #ifdef SAFE_COPY_LOADS
     if (__builtin_expect(address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED), 1))
-        return __builtin_expect(guarded_load_half(half, address), 1) ? true : safe_copy_failed();
+        return __builtin_expect(guarded_load_half(half, safe_copy_redirect(address)), 1) ? true : safe_copy_failed();
 #endif
     return safe_copy(half, address, sizeof *half);
 }
@@ -67,7 +74,7 @@ static inline bool safe_copy_half(uint32_t *half, uint64_t address) {
 static inline void safe_copy_touch(uint64_t address) {
 #ifdef SAFE_COPY_LOADS
     uint64_t word;
-    if (address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED)) guarded_load_word(&word, address);
+    if (address > __atomic_load_n(&safe_copy_loads_above, __ATOMIC_RELAXED)) guarded_load_word(&word, safe_copy_redirect(address));
 #else
     safe_copy_prefetch(address);
 #endif

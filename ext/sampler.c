@@ -31,10 +31,11 @@ struct sampler {
     uint64_t begin_ns, end_ns;  /* of the sampler, monotonic */
     uint64_t interval_begin_ns;
     uint64_t cpu_ns;
+    struct sampler_stats sums;  /* for sampler_stats(): written by the thread after each tick, word by word, and read at any time */
 };
 
 static struct sampler *sampler; /* NULL until the first start; kept after stop for its last interval and its sums */
-static bool running, stopping;
+static bool running, stopping, is_forked;
 static pthread_mutex_t swapped = PTHREAD_MUTEX_INITIALIZER; /* held from a swap to its release */
 static uint32_t ignored_threads[MAX_IGNORED_THREADS];
 
@@ -49,6 +50,27 @@ static void free_sampler(struct sampler *old) {
 /* Real time since the last tick; one period when it is much longer than the wait that was meant: then the process stood still. */
 static uint64_t weight(uint64_t elapsed, uint64_t meant, uint64_t period) { return elapsed > meant + MAX_GAP_NS ? period : elapsed; }
 
+static void put(uint64_t *sum, uint64_t value) { __atomic_store_n(sum, value, __ATOMIC_RELAXED); }
+static uint64_t take(const uint64_t *sum) { return __atomic_load_n(sum, __ATOMIC_RELAXED); }
+
+/* Before the tick's lock is given back: who has swapped the tables finds the sums of all that they hold. */
+static void publish_sums(struct sampler *self) {
+    const struct tick *tick = self->tick;
+    put(&self->sums.ticks, tick->ticks);
+    put(&self->sums.samples, tick->samples);
+    put(&self->sums.tasks_seen, tick->tasks_seen);
+    put(&self->sums.tasks_visited, tick->tasks_visited);
+    put(&self->sums.threads_seen, tick->threads_seen);
+    put(&self->sums.export_cpu_ns, tick->ignored_cpu_ns);
+    __atomic_store(&self->sums.window, &tick->work.window, __ATOMIC_RELAXED);
+}
+
+static void publish_cost(struct sampler *self) {
+    put(&self->sums.sampler_cpu_ns, self->cpu_ns);
+    put(&self->sums.visit_ns, (uint64_t)self->budget.visit_ns);
+    put(&self->sums.tick_ns, (uint64_t)self->budget.tick_ns);
+}
+
 /* One tick, and what it and the pause before it have cost. Returns how long to pause now. */
 static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns, uint64_t elapsed_ns) {
     reading_enter();
@@ -61,6 +83,7 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
         self->tick->ignored_threads[i] = __atomic_load_n(&ignored_threads[i], __ATOMIC_RELAXED);
     tick_run(self->tick, &limits, now, clock_realtime_ns(), weight_ns);
     struct tick_work work = self->tick->work;
+    publish_sums(self);
     pthread_mutex_unlock(&self->tick_lock);
     reading_leave();
     uint64_t cpu = clock_thread_cpu_ns();
@@ -73,8 +96,10 @@ static uint64_t run_tick(struct sampler *self, uint64_t now, uint64_t weight_ns,
         .idle_threads = work.idle_threads,
         .wall_ns = elapsed_ns,
     };
-    __atomic_store_n(&self->cpu_ns, cpu, __ATOMIC_RELAXED);
-    return budget_spend(&self->budget, &cost);
+    self->cpu_ns = cpu;
+    uint64_t pause = budget_spend(&self->budget, &cost);
+    publish_cost(self);
+    return pause;
 }
 
 static uint64_t next_random(uint64_t *random) {
@@ -120,9 +145,17 @@ static bool make_thread(struct sampler *self) {
     return self->thread_made;
 }
 
+/* Nothing is left of it. */
+static const char *give_up(const char *reason) {
+    free_sampler(sampler);
+    sampler = NULL;
+    reading_end();
+    return reason;
+}
+
 const char *sampler_start(const struct tick_options *options, const char *asyncio_directory, double cpu_budget,
                           bool no_signal_handlers) {
-    if (running) return "the sampler runs already";
+    if (sampler_is_running()) return "the sampler runs already";
     const char *refusal = reading_begin_self_check();
     if (refusal) return refusal;
     bool learned = span_link_learn_nodes();
@@ -135,26 +168,18 @@ const char *sampler_start(const struct tick_options *options, const char *asynci
     sampler = calloc(1, sizeof *sampler);
     pthread_mutex_unlock(&swapped);
     if (sampler) {
-        sampler->tick = tick_new(options, asyncio_directory);
+        struct tick_options all_options = *options;
+        all_options.is_forked = is_forked;
+        sampler->tick = tick_new(&all_options, asyncio_directory);
         sampler->spare = stack_table_new(STACK_TABLE_BYTES);
         if (sampler->tick) sampler->tick->stacks = stack_table_new(STACK_TABLE_BYTES);
     }
-    if (!sampler || !sampler->tick || !sampler->spare || !sampler->tick->stacks) {
-        free_sampler(sampler);
-        sampler = NULL;
-        reading_end();
-        return "memory is short";
-    }
+    if (!sampler || !sampler->tick || !sampler->spare || !sampler->tick->stacks) return give_up("memory is short");
     sampler->begin_ns = clock_monotonic_ns();
     sampler->interval_begin_ns = clock_realtime_ns();
     budget_init(&sampler->budget, cpu_budget, (double)options->period_ns);
-    if (pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) {
-        free_sampler(sampler);
-        sampler = NULL;
-        reading_end();
-        return "its thread could not be made";
-    }
-    running = true;
+    if (pthread_mutex_init(&sampler->tick_lock, NULL) != 0 || !make_thread(sampler)) return give_up("its thread could not be made");
+    __atomic_store_n(&running, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -164,7 +189,7 @@ static struct timespec soon(void) {
 }
 
 void sampler_stop(void) {
-    if (!running || __atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL)) return;
+    if (!sampler_is_running() || __atomic_exchange_n(&stopping, true, __ATOMIC_ACQ_REL)) return;
     clock_alarm_ring(&sampler->end);
     struct timespec patience = soon();
     while (pthread_timedjoin_np(sampler->thread, NULL, &patience) == ETIMEDOUT) { /* ends: its thread does, once it can go on */
@@ -172,12 +197,12 @@ void sampler_stop(void) {
         patience = soon();
     }
     reading_end();
-    sampler->end_ns = clock_monotonic_ns();
-    running = false; /* only now may another start free what the thread used */
+    put(&sampler->end_ns, clock_monotonic_ns());
+    __atomic_store_n(&running, false, __ATOMIC_RELEASE); /* only now may another start free what the thread used */
     __atomic_store_n(&stopping, false, __ATOMIC_RELEASE);
 }
 
-bool sampler_is_running(void) { return running; }
+bool sampler_is_running(void) { return __atomic_load_n(&running, __ATOMIC_ACQUIRE); }
 
 struct interval sampler_swap(void) {
     pthread_mutex_lock(&swapped);
@@ -204,18 +229,19 @@ struct tick_options sampler_options(void) { return sampler ? sampler->tick->opti
 struct sampler_stats sampler_stats(void) {
     struct sampler_stats stats = {.faults = safe_copy_faults()};
     if (!sampler) return stats;
-    const struct tick *tick = sampler->tick; /* sums of words: each may be one tick old */
-    stats.ticks = tick->ticks;
-    stats.samples = tick->samples;
-    stats.tasks_seen = tick->tasks_seen;
-    stats.tasks_visited = tick->tasks_visited;
-    stats.threads_seen = tick->threads_seen;
-    stats.export_cpu_ns = tick->ignored_cpu_ns;
-    stats.sampler_cpu_ns = __atomic_load_n(&sampler->cpu_ns, __ATOMIC_RELAXED);
-    stats.elapsed_ns = (sampler->end_ns ? sampler->end_ns : clock_monotonic_ns()) - sampler->begin_ns;
-    stats.window = tick->work.window;
-    stats.visit_ns = (uint64_t)sampler->budget.visit_ns;
-    stats.tick_ns = (uint64_t)sampler->budget.tick_ns;
+    const struct sampler_stats *sums = &sampler->sums;
+    uint64_t end_ns = take(&sampler->end_ns);
+    stats.ticks = take(&sums->ticks);
+    stats.samples = take(&sums->samples);
+    stats.tasks_seen = take(&sums->tasks_seen);
+    stats.tasks_visited = take(&sums->tasks_visited);
+    stats.threads_seen = take(&sums->threads_seen);
+    stats.export_cpu_ns = take(&sums->export_cpu_ns);
+    stats.sampler_cpu_ns = take(&sums->sampler_cpu_ns);
+    stats.elapsed_ns = (end_ns ? end_ns : clock_monotonic_ns()) - sampler->begin_ns;
+    stats.visit_ns = take(&sums->visit_ns);
+    stats.tick_ns = take(&sums->tick_ns);
+    __atomic_load(&sums->window, &stats.window, __ATOMIC_RELAXED);
     return stats;
 }
 
@@ -234,6 +260,7 @@ void sampler_after_fork_in_child(void) {
     reading_after_fork_in_child();
     sampler = NULL;
     running = stopping = false;
+    is_forked = true;
     pthread_mutex_init(&swapped, NULL);
     for (unsigned i = 0; i < MAX_IGNORED_THREADS; i++) ignored_threads[i] = 0;
 }

@@ -76,7 +76,8 @@ static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     struct workspace space;
     PyObject *frames = workspace_make(&space) ? PyList_New(0) : NULL;
     if (frames) {
-        size_t count = threads_read(space.threads, MAX_THREADS);
+        bool whole;
+        size_t count = threads_read(space.threads, MAX_THREADS, &whole);
         for (size_t i = 0; i < count; i++) {
             if (space.threads[i].native_id != os_thread_id()) continue;
             size_t left = 0;
@@ -95,7 +96,8 @@ static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     struct workspace space;
     bool holds = false;
     if (workspace_make(&space)) {
-        size_t count = threads_read(space.threads, MAX_THREADS);
+        bool whole;
+        size_t count = threads_read(space.threads, MAX_THREADS, &whole);
         for (size_t i = 0; i < count; i++)
             if (space.threads[i].native_id == os_thread_id()) holds = threads_holds_gil(&space.threads[i]);
     }

@@ -40,9 +40,10 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool find_in_collision(uint64_t node, uint64_t key, uint64_t *value) {
     uint64_t size, pair[2];
-    if (!safe_copy_word(&size, node + layout.hamt_collision_size) || size > 2 * MAX_COLLISIONS) return false;
+    if (!safe_copy_word(&size, node + layout.hamt_collision_size)) return drop_count(DROP_unreadable_memory), false;
+    if (size > 2 * MAX_COLLISIONS) return false;
     for (uint64_t i = 0; i + 1 < size; i += 2) {
-        if (!safe_copy(pair, node + layout.hamt_collision_items + 8 * i, sizeof pair)) return false;
+        if (!safe_copy(pair, node + layout.hamt_collision_items + 8 * i, sizeof pair)) return drop_count(DROP_unreadable_memory), false;
         if (pair[0] == key) return *value = pair[1], true;
     }
     return false;
@@ -128,7 +129,9 @@ void span_link_prefetch(unsigned step, uint64_t *cursors, unsigned count) {
 }
 
 static bool read_cell(uint64_t address, struct span_cell *cell) {
-    return address && safe_copy(cell, address, sizeof *cell) && cell->magic == SPAN_CELL_MAGIC;
+    if (!address) return false;
+    if (!safe_copy(cell, address, sizeof *cell)) return drop_count(DROP_unreadable_memory), false;
+    return cell->magic == SPAN_CELL_MAGIC;
 }
 
 bool span_link_root_name(const struct span_view *view, char *text, size_t *size) {

@@ -137,9 +137,8 @@ uint32_t stack_table_string(struct stack_table *table, const char *utf8, size_t 
     return id_or_drop(string_table_add(&table->strings, utf8, size));
 }
 
-/* Without a name (there was no room for it) the whole frame becomes the zero value, and its stack <overflow>. */
 uint32_t stack_table_function(struct stack_table *table, struct function function) {
-    return function.name ? id_or_drop(intern_table_add(&table->functions, &function, sizeof function)) : 0;
+    return id_or_drop(intern_table_add(&table->functions, &function, sizeof function)); /* 0 is the zero value */
 }
 
 uint32_t stack_table_location(struct stack_table *table, struct location location) {

@@ -5,7 +5,10 @@
 
 #include "os/os.h"
 
+#define ELLIPSIS "\xe2\x80\xa6"
+#define ELLIPSIS_BYTES 3u
 #define MUCH 4 /* a share of the time: more than it rests */
+#define MAX_UNSEEN_TICKS 1000 /* while the list of threads could not be read whole */
 #define NAME_LIFETIME_NS 1000000000ull /* a thread may be renamed: its name is read again this often */
 #define NO_NAME_LIFETIME_NS 50000000ull /* a thread enters threading's table a little after it has begun */
 
@@ -19,10 +22,12 @@ void thread_records_destroy(struct thread_records *records) {
     *records = (struct thread_records){0};
 }
 
-void thread_records_next_tick(struct thread_records *records) {
+/* A thread that comes back after it was forgotten is taken for a new one, and the CPU time of its whole life is counted again. */
+void thread_records_next_tick(struct thread_records *records, bool seen_all) {
+    uint32_t kept_for = seen_all ? 0 : MAX_UNSEEN_TICKS;
     size_t kept = 0;
     for (size_t i = 0; i < records->count; i++) {
-        if (records->records[i].last_tick != records->tick) continue;
+        if (records->tick - records->records[i].last_tick > kept_for) continue;
         if (kept != i) records->records[kept] = records->records[i];
         kept++;
     }
@@ -37,8 +42,10 @@ static void read_name(struct thread_record *record, uint64_t ident, uint64_t now
     record->name_read_ns = now_ns;
     if (!threads_read_name(ident, name, &size)) return; /* not registered yet, or made outside threading */
     if (size > sizeof record->name) {
-        size = sizeof record->name;
+        size = sizeof record->name - ELLIPSIS_BYTES;
         while (size && (name[size] & 0xc0) == 0x80) size--; /* cut before a character, not in it */
+        memcpy(name + size, ELLIPSIS, ELLIPSIS_BYTES);
+        size += ELLIPSIS_BYTES;
     }
     memcpy(record->name, name, size);
     record->name_size = size;

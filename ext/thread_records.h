@@ -45,8 +45,8 @@ struct thread_records {
 bool thread_records_init(struct thread_records *records);
 void thread_records_destroy(struct thread_records *records);
 
-/* A new tick: whoever was not looked at in the one before is forgotten. */
-void thread_records_next_tick(struct thread_records *records);
+/* A new tick: whoever was not looked at in the one before is forgotten, unless that one has not seen all threads. */
+void thread_records_next_tick(struct thread_records *records, bool seen_all);
 
 /* Whether a thread has used no CPU since it was last looked at: then nothing that only it can change has changed. */
 bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread);

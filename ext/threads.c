@@ -7,6 +7,13 @@
 #include "read_object.h"
 #include "safe_copy.h"
 
+#define MAX_STATES (2 * MAX_THREADS) /* read in one go, those that have no id yet included: a cycle of such adds no thread */
+
+static bool unreadable(void) {
+    drop_count(DROP_unreadable_memory);
+    return false;
+}
+
 bool threads_read_one(uint64_t address, struct thread_state *thread) {
     uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
@@ -27,29 +34,31 @@ bool threads_read_one(uint64_t address, struct thread_state *thread) {
     return thread->interpreter == anchors.interpreter;
 }
 
-size_t threads_read(struct thread_state *threads, size_t capacity) {
+size_t threads_read(struct thread_state *threads, size_t capacity, bool *whole) {
     uint64_t address, previous = 0;
     size_t count = 0;
-    if (!safe_copy_word(&address, anchors.interpreter + layout.interp_threads_head)) return 0;
-    while (address) {
-        if (count == capacity) {
+    *whole = false;
+    if (!safe_copy_word(&address, anchors.interpreter + layout.interp_threads_head)) return unreadable();
+    for (size_t states = 0; address; states++) {
+        if (count == capacity || states == MAX_STATES) {
             drop_count(DROP_too_many_threads);
-            break;
+            return count;
         }
         struct thread_state *thread = &threads[count];
         if (!threads_read_one(address, thread)) {
             drop_count(DROP_unreadable_memory);
-            break;
+            return count;
         }
         if (thread->prev != previous && previous) { /* unlinked between the two reads */
             drop_count(DROP_unreadable_object);
-            break;
+            return count;
         }
         previous = address;
         address = thread->next;
         /* A state that was made but whose thread has not begun has no id yet. */
         if (thread->native_id) count++;
     }
+    *whole = true;
     return count;
 }
 
@@ -68,13 +77,13 @@ bool threads_holds_gil(const struct thread_state *thread) {
     uint64_t gil, holder;
     uint32_t locked;
     if (layout.interp_gil == LAYOUT_ABSENT) {
-        if (!safe_copy_word(&gil, thread->interpreter + layout.interp_runtime)) return false;
+        if (!safe_copy_word(&gil, thread->interpreter + layout.interp_runtime)) return unreadable();
         gil += layout.runtime_gil;
     } else if (!safe_copy_word(&gil, thread->interpreter + layout.interp_gil)) {
-        return false;
+        return unreadable();
     }
-    return safe_copy_half(&locked, gil + layout.gil_locked) && locked == 1 &&
-           safe_copy_word(&holder, gil + layout.gil_holder) && holder == thread->address;
+    if (!safe_copy_half(&locked, gil + layout.gil_locked) || !safe_copy_word(&holder, gil + layout.gil_holder)) return unreadable();
+    return locked == 1 && holder == thread->address;
 }
 
 uint64_t threads_running_loop(const struct thread_state *thread) {
@@ -84,7 +93,7 @@ uint64_t threads_running_loop(const struct thread_state *thread) {
         /* 3.11 keeps the loop in a holder; None, later, when no loop runs any more. */
         if (anchors.type_loop_holder && read_type(loop, &type) && type == anchors.type_loop_holder &&
             !safe_copy_word(&loop, loop + layout.wrapper_inner))
-            return 0;
+            return unreadable();
     }
     return loop == anchors.none ? 0 : loop;
 }

@@ -11,8 +11,9 @@
 #define MAX_THREADS 4096
 
 /* Copies the thread states of the interpreter, newest first; returns how many. The list changes only under a lock we do not take:
-   each state must name its interpreter and its neighbour, so a state freed meanwhile ends the walk instead of leading astray. */
-size_t threads_read(struct thread_state *threads, size_t capacity);
+   each state must name its interpreter and its neighbour, so a state freed meanwhile ends the walk instead of leading astray. whole:
+   whether the walk came to the end, so that a thread that is not among them is no more. */
+size_t threads_read(struct thread_state *threads, size_t capacity, bool *whole);
 
 /* Copies one thread state. False when there is none of our interpreter. */
 bool threads_read_one(uint64_t address, struct thread_state *thread);

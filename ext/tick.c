@@ -7,6 +7,7 @@
 #include "drop.h"
 #include "os/os.h"
 #include "otlp_encode.h"
+#include "safe_copy.h"
 
 #define MAX_POOL (1u << 26)
 #define FIRST_CAPACITY 256 /* tasks */
@@ -15,6 +16,7 @@ struct tick *tick_new(const struct tick_options *options, const char *asyncio_di
     struct tick *tick = calloc(1, sizeof *tick);
     if (!tick) return NULL;
     tick->options = *options;
+    tick->threads_whole = true;
     tick->cpu_is_exact = os_thread_cpu_is_exact();
     task_table_init(&tick->tasks);
     window_init(&tick->task_window, clock_monotonic_ns());
@@ -60,7 +62,24 @@ static bool reserve_seen(struct tick *tick) {
     return seen && stitch;
 }
 
+static bool is_own_loop(const struct own_loops *own, uint64_t loop) {
+    for (unsigned i = 0; i < MAX_OWN_LOOPS; i++)
+        if (own->loops[i] == loop) return true;
+    return false;
+}
+
+void tick_note_loop(struct tick *tick, uint64_t loop) {
+    struct own_loops *own = &tick->own_loops;
+    if (tick->options.is_forked && !is_own_loop(own, loop)) own->loops[own->next++ % MAX_OWN_LOOPS] = loop;
+}
+
+static bool is_inherited(const struct tick *tick, uint64_t address) {
+    struct task task;
+    return tick->options.is_forked && task_read(address, &task) && !is_own_loop(&tick->own_loops, task.loop);
+}
+
 uint32_t tick_meet(struct tick *tick, uint64_t address) {
+    if (is_inherited(tick, address)) return NO_TASK;
     if (!reserve_seen(tick)) return drop_count(DROP_too_many_tasks), NO_TASK;
     uint32_t before = tick->tasks.count, position = tasks_meet(&tick->tasks, address);
     if (tick->tasks.count == before) return position;
@@ -88,7 +107,8 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     tick->real_ns = real_ns;
     tick->elapsed_ns = elapsed_ns;
     tick->ticks++;
-    thread_records_next_tick(&tick->records);
+    uint64_t faults = safe_copy_faults();
+    thread_records_next_tick(&tick->records, tick->threads_whole);
     bool nothing_ran = tick_nothing_ran(tick);
     if (nothing_ran && tick->settled) {
         tick->rest_ns += elapsed_ns;
@@ -101,6 +121,7 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     tick->n_replay = 0;
     tick->pool_size = 0;
     tick->n_loops = 0;
+    tick->loops_known = true;
     tick->memo.tick++;
     tick->omitted = code_table_synthetic(tick->stacks, "<frames omitted>");
     task_table_clear(&tick->tasks);
@@ -110,6 +131,7 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     if (tick->options.features & FEATURE_TASKS) tick_look_at_tasks(tick);
     tick_emit_tasks(tick);
     tick->work.tasks_ns = clock_monotonic_ns() - before;
+    if (safe_copy_faults() != faults) tick->replay_whole = false; /* what is missing is looked for again, rest or not */
 }
 
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {

@@ -18,6 +18,7 @@
 
 #define MAX_IGNORED_THREADS 8
 #define MAX_LOOPS MAX_THREADS
+#define MAX_OWN_LOOPS 64
 
 enum { FEATURE_TASKS = 1, FEATURE_AWAITERS = 2, FEATURE_SPANS = 4 };
 
@@ -28,6 +29,7 @@ struct tick_options {
     uint32_t features;   /* FEATURE_…: what the self-check found sound */
     uint32_t max_slots;  /* of the task set at a tick, whatever the budget allows; 0 = no such limit */
     bool link_local_root, link_unsampled, loop_frames, timeline;
+    bool is_forked;      /* this process is the child of a fork */
 };
 
 /* How much this tick may look at, besides the threads and tasks that run. */
@@ -63,6 +65,7 @@ struct seen_task {
     enum sample_state state;
     bool in_window;          /* gives a sample if it is suspended; otherwise it is here for what stands on it */
     bool eager;              /* in its eager first step */
+    bool lost;               /* it lives, but could not be read whole in this tick */
     bool looked_again;       /* it moved while it was read: no longer where those that led to it have seen it */
     bool awaits_tasks, has_fixed_parent, is_awaiter;
     bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
@@ -80,6 +83,13 @@ struct running_loop {
     uint32_t entry;       /* the stack that started it */
     uint32_t thread_name; /* string id */
     bool lost;            /* its thread's stack could not be had in this tick: neither can those of its tasks */
+};
+
+/* In the child of a fork, tasks of the parent stay in asyncio's sets for good, and will never run: those count whose loop has been
+   seen to run in this process, the last ones of such loops. */
+struct own_loops {
+    uint64_t loops[MAX_OWN_LOOPS];
+    uint32_t next;
 };
 
 /* A sample of the last full look, to be given its weight again while no thread runs. */
@@ -112,6 +122,9 @@ struct tick {
     uint32_t pool_size, pool_capacity;
     struct running_loop loops[MAX_LOOPS];
     uint32_t n_loops;
+    struct own_loops own_loops;
+    bool loops_known;            /* no loop runs but those, and all tasks that may stand on a stack are met */
+    bool threads_whole;          /* the list of threads was read to its end */
     uint32_t omitted;            /* location of <frames omitted> */
     struct awaiter_memo memo;
 
@@ -158,6 +171,9 @@ void tick_emit_tasks(struct tick *tick);
 /* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
 uint32_t tick_meet(struct tick *tick, uint64_t address);
 
+/* For the steps: a loop has been seen to run. */
+void tick_note_loop(struct tick *tick, uint64_t loop);
+
 /* For the steps: looks at the tasks from position begin on that no step has looked at, and finds who awaits all of these; further
    ones are met meanwhile. */
 void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
@@ -165,17 +181,24 @@ void tick_look_at(struct tick *tick, uint32_t begin, uint32_t end);
 /* For the steps: who awaits the tasks from position begin on; those are met. */
 void tick_find_awaiters(struct tick *tick, uint32_t begin, uint32_t end);
 
-/* For the steps: a thread's stack, resolved in tick->frames, root first -> what of it belongs to which loop and which task.
-   False when no task runs there, so that the sample is the thread's. */
+/* For the steps: a thread's stack, resolved in tick->frames, root first -> what of it belongs to which loop and which task, and so
+   whose the sample is. */
+enum stack_owner {
+    STACK_OF_TASK,
+    STACK_OF_CALLBACK, /* the thread's, whose loop runs no task */
+    STACK_OF_THREAD,
+    STACK_UNKNOWN,     /* memory that tells could not be read: nothing has been taken */
+};
 struct thread_sight {
     const struct thread_state *thread;
     struct thread_record *record;
     uint32_t thread_name, count;
     uint64_t loop;
+    uint64_t faults; /* of all reads, before the stack was read */
     bool on_cpu;
     struct seen_link link;
 };
-bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *runs_callback);
+enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *sight);
 
 /* For the steps: a task has begun to run after its thread was looked at. That thread is looked at again, for this task alone. False
    when it does not run any more. */

@@ -5,6 +5,7 @@
 
 #include "drop.h"
 #include "otlp_encode.h"
+#include "safe_copy.h"
 
 /* For a task that nobody awaits (contract R5): the task in which its span was activated, if that one lives and is still inside the
    same local root, and the span has not ended. */
@@ -29,6 +30,7 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
     uint32_t parents[MAX_PARENTS], n_parents = 0;
     size_t count = 0;
     bool by_loop = false;
+    uint64_t faults = safe_copy_faults();
     if (tick->options.features & FEATURE_AWAITERS)
         count = awaiters_find(&tick->tasks.tasks[position], &tick->memo, awaiters, &by_loop);
     for (size_t i = 0; i < count && n_parents < MAX_PARENTS; i++) {
@@ -41,6 +43,10 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
         uint32_t spawner = find_spawner(tick, position);
         if (spawner != NO_TASK) parents[n_parents++] = spawner;
         tick->seen[position].is_spawned = n_parents;
+    }
+    if (safe_copy_faults() != faults) { /* it may have another awaiter than what was found, and its stack another root */
+        drop_count(DROP_unreadable_memory);
+        tick->stitch[position].unusable = true;
     }
     memcpy(tick->stitch[position].parents, parents, n_parents * sizeof parents[0]); /* only now: meeting may move the arrays */
     tick->stitch[position].n_parents = n_parents;
@@ -101,7 +107,8 @@ void tick_emit_tasks(struct tick *tick) {
     for (uint32_t i = 0; i < tick->tasks.count; i++) { /* the pool has its final place only now */
         struct stitch_task *task = &tick->stitch[i];
         if (tick->seen[i].is_awaiter) check_awaiter(tick, i);
-        if (tick->seen[i].is_spawned && tick->seen[task->parents[0]].sight == SIGHT_NONE) task->n_parents = 0;
+        const struct seen_task *spawner = tick->seen[i].is_spawned ? &tick->seen[task->parents[0]] : NULL;
+        if (spawner && spawner->sight == SIGHT_NONE && !spawner->lost) task->n_parents = 0; /* it has ended */
         tick->stitch[i].locations = tick->pool + tick->seen[i].first_location;
         tick->stitch[i].entry = tick->seen[i].loop == NO_LOOP ? 0 : tick->loops[tick->seen[i].loop].entry;
     }

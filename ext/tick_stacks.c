@@ -2,6 +2,7 @@
 #include "tick.h"
 
 #include "drop.h"
+#include "safe_copy.h"
 #include "task_set.h"
 
 #define MAX_MAKER_SLOTS 8192 /* of the task set; some hundred microseconds */
@@ -123,11 +124,12 @@ static bool runs_callback(const struct tick *tick, uint32_t count, uint32_t entr
     return !(tick->frames[count - 1].flags & FRAME_MACHINERY) && count > entry_depth;
 }
 
-bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *has_callback) {
+enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *sight) {
     uint32_t count = sight->count, position, first_task = find_first_task(tick, count, &position), loop_position = NO_LOOP;
+    if (safe_copy_faults() != sight->faults) return STACK_UNKNOWN;
     if (sight->loop) loop_position = add_loop(tick, sight, first_task);
-    *has_callback = sight->loop && runs_callback(tick, count, sight->record->entry_depth);
-    if (first_task == count) return false;
+    if (first_task == count)
+        return sight->loop && runs_callback(tick, count, sight->record->entry_depth) ? STACK_OF_CALLBACK : STACK_OF_THREAD;
     struct seen_task running = {
         .sight = SIGHT_RUNNING,
         .state = sight->on_cpu ? STATE_RUNNING : STATE_BLOCKED,
@@ -136,7 +138,7 @@ bool tick_take_stack(struct tick *tick, const struct thread_sight *sight, bool *
         .link = sight->link,
     };
     mark_tasks(tick, position, first_task, count, &running);
-    return true;
+    return STACK_OF_TASK;
 }
 
 bool tick_keep_running(struct tick *tick, uint32_t position, uint32_t count) {

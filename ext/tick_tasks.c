@@ -50,8 +50,13 @@ static bool take_chain(struct tick *tick, uint32_t position, const struct await_
     if (chain->state == CHAIN_FINISHED) return true;
     if (chain->state == CHAIN_EXECUTING) return false;
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
+    uint64_t faults = safe_copy_faults();
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
-    seen->awaits_tasks = waiting && tick->options.features & FEATURE_AWAITERS && awaited_are_tasks(task->waiter, chain);
+    if (waiting && tick->options.features & FEATURE_AWAITERS) seen->awaits_tasks = awaited_are_tasks(task->waiter, chain);
+    if (safe_copy_faults() != faults) { /* what it waits for is not known: it gives no sample, but stands below those that await it */
+        drop_count(DROP_unreadable_memory);
+        seen->awaits_tasks = true;
+    }
     if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) return false;
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
@@ -78,7 +83,10 @@ static void begin_walk(struct tick *tick, uint32_t position, struct group *group
     if (seen->sight != SIGHT_NONE) return;
     tick->work.visits++;
     seen->loop = find_loop(tick, task->loop);
-    if (seen->loop != NO_LOOP && tick->loops[seen->loop].lost) return drop_count(DROP_torn_stack);
+    if (seen->loop == NO_LOOP ? !tick->loops_known : tick->loops[seen->loop].lost) {
+        seen->lost = true;
+        return drop_count(DROP_torn_stack);
+    }
     unsigned at = group->count++;
     group->positions[at] = position;
     group->link_cursors[at] = seen->in_window ? task->context : 0;
@@ -105,6 +113,7 @@ static void look_again(struct tick *tick, uint32_t position) {
             return;
         }
     }
+    seen->lost = true;
     drop_count(DROP_moved_task);
 }
 
@@ -183,7 +192,8 @@ static void meet_window(struct tick *tick, const struct task_set *set) {
 void tick_look_at_tasks(struct tick *tick) {
     struct task_set set = task_set_scheduled();
     meet_window(tick, &set);
-    for (uint32_t begin = 0, end; begin < tick->tasks.count; begin = end) { /* ends: a task is met once */
+    /* Each round looks at those who await the tasks of the one before, as far up as a stack may reach. */
+    for (uint32_t begin = 0, end, level = 0; begin < tick->tasks.count && level <= MAX_AWAITING_TASKS; begin = end, level++) {
         end = tick->tasks.count;
         tick_look_at(tick, begin, end);
     }

@@ -10,6 +10,7 @@
 
 #define MAX_ATTEMPTS 8
 #define MAX_CURRENT_TASKS 256
+#define MAX_EAGER_SLOTS 8192 /* of the set of tasks in their first step: there are no more than calls fit on stacks */
 #define TICKS_PER_READING 64 /* of the clocks of ignored threads */
 
 static bool is_ignored(const struct tick *tick, uint64_t native_id) {
@@ -26,9 +27,9 @@ static uint32_t resolve(struct tick *tick, size_t n_raw) {
     return count;
 }
 
-static bool has_garbage(const struct tick *tick, uint32_t count) {
+static bool has_frame(const struct tick *tick, uint32_t count, uint32_t flags) {
     for (uint32_t i = 0; i < count; i++)
-        if (tick->frames[i].flags & FRAME_GARBAGE) return true;
+        if (tick->frames[i].flags & flags) return true;
     return false;
 }
 
@@ -39,8 +40,9 @@ struct moment {
 
 /* task: the one that the loop runs now; 0 = none. */
 static bool read_moment(const struct thread_state *thread, uint64_t loop, struct moment *moment) {
+    uint64_t faults = safe_copy_faults();
     if (!loop || !anchors.current_tasks || !read_dict_value(anchors.current_tasks, loop, &moment->task)) moment->task = 0;
-    return safe_copy_word(&moment->context, thread->address + layout.thread_context);
+    return safe_copy_word(&moment->context, thread->address + layout.thread_context) && safe_copy_faults() == faults;
 }
 
 /* Stack, link and task of one moment: the link and the task are read before and after the stack, and both readings must agree. */
@@ -49,10 +51,10 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct moment before, after;
         reading_check();
-        if (!read_moment(thread, loop, &before)) break;
+        if (!read_moment(thread, loop, &before)) continue;
         struct seen_link first = tick_read_link(tick, before.context);
         if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;
-        if (!read_moment(thread, loop, &after)) break;
+        if (!read_moment(thread, loop, &after)) continue;
         *link = tick_read_link(tick, after.context);
         *task = after.task;
         if (before.context == after.context && before.task == after.task && first.link == link->link) return true;
@@ -68,8 +70,10 @@ static bool read_stack(struct tick *tick, const struct thread_state *thread, uin
     *count = 0;
     if (!read_thread(tick, thread, loop, &n_raw, link, task)) return false;
     *count = resolve(tick, n_raw);
-    if (!has_garbage(tick, *count)) return true;
-    drop_count(DROP_torn_stack); /* a frame of another moment got into the copy: the whole is no stack that ever was */
+    /* Garbage: a frame of another moment got into the copy, and the whole is no stack that ever was. A frame whose code could not be
+       read stands for itself, but does not tell where in a loop's stack the loop begins. */
+    if (!has_frame(tick, *count, loop ? FRAME_GARBAGE | FRAME_SYNTHETIC : FRAME_GARBAGE)) return true;
+    drop_count(DROP_torn_stack);
     return false;
 }
 
@@ -104,13 +108,26 @@ static void emit_thread(struct tick *tick, const struct thread_sight *sight, uin
     });
 }
 
+/* Of the loop's tasks nothing can be said in this tick: what started the loop is a part of their stacks. */
+static void lose_loop(struct tick *tick, uint64_t loop) {
+    if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
+}
+
 static void look_at_thread(struct tick *tick, const struct thread_state *thread, double weight) {
     struct thread_sight sight = {.thread = thread, .record = thread_records_find(&tick->records, thread, tick->now_ns)};
     struct thread_record *record = sight.record;
-    if (!record) return drop_count(DROP_too_many_threads);
-    bool rested = record->rested && record->interval == tick->interval, blocked;
-    uint64_t used_ns = thread_record_read_cpu(&tick->records, record);
+    if (!record) {
+        tick->loops_known = tick->threads_whole = false;
+        return drop_count(DROP_too_many_threads);
+    }
+    bool rested = record->rested && record->interval == tick->interval;
+    uint64_t used_ns = thread_record_read_cpu(&tick->records, record), faults = safe_copy_faults();
     sight.loop = threads_running_loop(thread);
+    if (safe_copy_faults() != faults) {
+        tick->loops_known = record->rested = false;
+        return drop_count(DROP_unreadable_memory);
+    }
+    if (sight.loop) tick_note_loop(tick, sight.loop);
     record->rested = tick->cpu_is_exact && !used_ns && !sight.loop;
     record->words = thread_words(thread);
     tick->settled &= !used_ns;
@@ -121,24 +138,28 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
         return emit_thread(tick, &sight, record->stack, false, weight);
     }
     uint64_t task = 0;
+    if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
     bool whole = read_stack(tick, thread, sight.loop, &sight.count, &sight.link, &task);
     sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_holds_gil(thread), used_ns, tick->elapsed_ns);
-    record->rested &= whole && sight.count;
-    if (!whole) { /* runs no Python, or ran too fast */
-        if (sight.loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = sight.loop, .lost = true};
-        return;
-    }
+    record->rested &= whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
+    if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
     if (!sight.count) return;
     tick->threads_seen++;
     sight.thread_name = stack_table_string(tick->stacks, record->name, record->name_size);
+    sight.faults = safe_copy_faults();
     if (task) tick_meet(tick, task);
-    if (tick_take_stack(tick, &sight, &blocked)) { /* the sample is the task's: it waits until its awaiters are known */
+    enum stack_owner owner = tick_take_stack(tick, &sight);
+    if (owner == STACK_UNKNOWN) {
+        drop_count(DROP_unreadable_memory);
+        return lose_loop(tick, sight.loop);
+    }
+    if (owner == STACK_OF_TASK) { /* the sample waits until the task's awaiters are known */
         record->rested = false;
         return;
     }
     record->stack = tick_push(tick, 0, 0, sight.count);
     record->interval = tick->interval;
-    emit_thread(tick, &sight, record->stack, blocked, weight);
+    emit_thread(tick, &sight, record->stack, owner == STACK_OF_CALLBACK, weight);
 }
 
 static uint64_t next_thread_id(void) {
@@ -153,7 +174,9 @@ bool tick_nothing_ran(struct tick *tick) {
     if (!tick->cpu_is_exact || !tick->replay_whole) return false;
     uint64_t next_id = next_thread_id();
     if (!next_id || next_id != tick->next_thread_id) return false; /* a thread of C code may come, run Python and be gone */
-    size_t count = threads_read(tick->threads, MAX_THREADS);
+    bool whole;
+    size_t count = threads_read(tick->threads, MAX_THREADS, &whole);
+    if (!whole) return false;
     for (size_t i = count; i-- > 0;)
         if (!thread_records_is_idle(&tick->records, &tick->threads[i])) return false;
     return count == tick->n_threads;
@@ -173,7 +196,8 @@ static void note_ignored_thread(struct tick *tick, const struct thread_state *th
 void tick_look_at_threads(struct tick *tick) {
     tick->next_thread_id = next_thread_id();
     threads_prefetch(tick->threads, tick->n_threads);
-    tick->n_threads = threads_read(tick->threads, MAX_THREADS);
+    tick->n_threads = threads_read(tick->threads, MAX_THREADS, &tick->threads_whole);
+    tick->loops_known &= tick->threads_whole;
     uint64_t n_resting = 0, nth = 0;
     for (size_t i = 0; i < tick->n_threads; i++) {
         tick->rests[i] = !is_ignored(tick, tick->threads[i].native_id) && thread_records_seems_to_rest(&tick->records, &tick->threads[i]);
@@ -193,15 +217,16 @@ void tick_look_at_threads(struct tick *tick) {
 /* The tasks that may stand on a stack without being any loop's current one when that stack is looked at: below a nested loop, or
    above the task that made them. */
 void tick_find_running_tasks(struct tick *tick) {
-    uint64_t addresses[MAX_CURRENT_TASKS];
+    uint64_t addresses[MAX_CURRENT_TASKS], faults = safe_copy_faults();
     size_t count = anchors.current_tasks ? read_dict_values(anchors.current_tasks, addresses, MAX_CURRENT_TASKS) : 0;
     for (size_t i = 0; i < count; i++) tick_meet(tick, addresses[i]);
     struct task_set set = task_set_eager();
-    for (uint64_t slot = 0; slot < set.slots; slot += TASK_SET_SLOTS_PER_READ) {
+    for (uint64_t slot = 0; slot < set.slots && slot < MAX_EAGER_SLOTS; slot += TASK_SET_SLOTS_PER_READ) {
         count = task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, addresses);
         for (size_t i = 0; i < count; i++) {
             uint32_t position = tick_meet(tick, addresses[i]);
             if (position != NO_TASK) tick->seen[position].eager = true;
         }
     }
+    if (safe_copy_faults() != faults) tick->loops_known = false;
 }

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import os
 import threading
 import weakref
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _metrics, _platform
+from . import _fork, _metrics, _platform
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -42,8 +41,7 @@ EXIT_TIMEOUT_MILLIS = EXIT_TIMEOUT * 1000
 
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
-_active: "weakref.ref[Profiler] | None" = None
-_fork_handler_registered = False
+_active: "weakref.ref[Profiler] | None" = None  # from the beginning of its start to the end of its stop
 
 
 @dataclass(frozen=True)
@@ -135,6 +133,8 @@ class Profiler:
             if self._stop_asked or self._shut_down:  # by a signal handler that interrupted the steps
                 self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=not self._shut_down)
                 raise ProfilerUnavailable("this profiler was shut down" if self._shut_down else "it was stopped again")
+            if not _native.is_running():  # a signal handler has forked meanwhile, and this is the child
+                self.after_fork_in_child()
 
     def stop(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Stops profiling and has the rest exported; true when that was done in time. Harmless when nothing runs."""
@@ -195,6 +195,7 @@ class Profiler:
         global _active
         self._stop_asked, _active = False, weakref.ref(self)
         try:
+            _fork.register(_after_fork_in_child)
             self._anchors = _anchors.collect()
             with _copy_method.readable_memory():
                 self._features = _features.trusted(_self_check.run(self._anchors))
@@ -203,8 +204,8 @@ class Profiler:
             span_processor.ensure_registered(self._provider())
             # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
             self._resource_reader.read(self._provider())
-            _register_fork_handler()
             _exit.call_at_exit(_shut_down_at_exit)
+            _fork.end_with_multiprocessing(_shut_down_at_exit)
             self._start_sampler()
             self._start_export_thread()
             span_processor.watch(self.config)
@@ -338,22 +339,31 @@ class Profiler:
         assert self._lost_before is not None
         return _metrics.Health.of_run(_native.stats(), periodic, exporter, self._lost_before)
 
-    def after_fork_in_child(self) -> None:
-        """Starts anew in the child of a fork, where neither thread exists and threads of the parent may hold locks."""
+    def after_fork_in_child(self, interrupted: bool = False) -> None:
+        """Starts anew in the child of a fork; or undoes a start or a stop whose thread does not exist here."""
         exporter = self._exporter
-        self._busy = threading.Lock()
-        if self._periodic is None or exporter is None:
+        under_way = self._busy.locked()
+        if interrupted:
+            self._busy = threading.Lock()
+        if under_way or self._ending or self._periodic is None or exporter is None:
+            if interrupted:
+                self._forget_run()
             return
         self._periodic = None
         self._resource_reader = ResourceReader()
         _metrics.after_fork_in_child()
         try:
             exporter.after_fork()
-            self._start_sampler()
             self._start_export_thread()
+            self._start_sampler()  # last: nothing of this is to be seen in the child's profile
+            _fork.end_with_multiprocessing(_shut_down_at_exit, forked_just_now=True)
         except Exception as error:
-            self._undo()
+            self._forget_run()
             _logger.warning("otel_asyncprof does not profile this child process: %s", type(error).__name__)
+
+    def _forget_run(self) -> None:
+        _native.stop()
+        self._put_back()
 
 
 def _another_is_active() -> bool:
@@ -367,18 +377,9 @@ def _shut_down_at_exit() -> None:
         profiler.shutdown(EXIT_TIMEOUT_MILLIS)
 
 
-def _register_fork_handler() -> None:
-    global _fork_handler_registered
-    if not _fork_handler_registered:
-        _fork_handler_registered = True
-        os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
 def _after_fork_in_child() -> None:
     global _lifecycle
-    _lifecycle = threading.RLock()
-    if _import_error is None:
-        _native.after_fork_in_child()
-    profiler = _active() if _active is not None else None
-    if profiler is not None:
-        profiler.after_fork_in_child()
+    _native.after_fork_in_child()
+    before, _lifecycle = _lifecycle, _fork.lock_in_child(_lifecycle)
+    if _active is not None and (profiler := _active()) is not None:
+        profiler.after_fork_in_child(interrupted=_lifecycle is not before)

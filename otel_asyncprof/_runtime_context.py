@@ -72,7 +72,14 @@ def live_tasks() -> list[Any]:
     """Returns the unfinished tasks of every loop in every thread."""
     sets = (getattr(asyncio.tasks, name, ()) for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"))
     unique = {id(task): task for tasks in sets for task in _snapshot(tasks)}
-    return [task for task in unique.values() if not task.done()]
+    return [task for task in unique.values() if _is_live(task)]
+
+
+def _is_live(task: Any) -> bool:
+    try:
+        return not task.done()
+    except Exception:  # a task class may be anybody's code
+        return False
 
 
 def task_context(task: Any) -> contextvars.Context | None:
@@ -80,8 +87,11 @@ def task_context(task: Any) -> contextvars.Context | None:
 
     Before 3.12 a C task shows its context to the garbage collector only, before the context of its done callbacks.
     """
-    get_context = getattr(task, "get_context", None)
-    context = get_context() if get_context is not None else getattr(task, "_context", None)
+    try:
+        get_context = getattr(task, "get_context", None)
+        context = get_context() if get_context is not None else getattr(task, "_context", None)
+    except Exception:  # a task class may be anybody's code
+        context = None
     if context is None:
         context = next((each for each in gc.get_referents(task) if type(each) is contextvars.Context), None)
     return context if type(context) is contextvars.Context else None

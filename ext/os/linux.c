@@ -39,6 +39,11 @@ bool os_thread_cpu_is_exact(void) {
     return false;
 }
 
+/* Where it cannot be told (no /proc, no free descriptor), the thread is not said to be in a blocking call. */
+static enum os_thread_state without_state(uint32_t thread_id) {
+    uint64_t cpu;
+    return os_thread_cpu_ns(thread_id, &cpu) ? OS_THREAD_RUNNABLE : OS_THREAD_GONE;
+}
 
 enum os_thread_state os_thread_state(uint32_t thread_id) {
     char path[64], line[STAT_BYTES];
@@ -46,14 +51,13 @@ enum os_thread_state os_thread_state(uint32_t thread_id) {
     int file;
     do file = open(path, O_RDONLY | O_CLOEXEC);
     while (file < 0 && errno == EINTR);
-    /* Where it cannot be told (no /proc, no free descriptor), the thread is not said to be in a blocking call. */
-    if (file < 0) return errno == ENOENT || errno == ESRCH ? OS_THREAD_GONE : OS_THREAD_RUNNABLE;
+    if (file < 0) return without_state(thread_id);
     ssize_t size;
     do size = read(file, line, sizeof line);
     while (size < 0 && errno == EINTR);
     int error = errno;
     close(file);
-    if (size <= 0) return error == ESRCH || size == 0 ? OS_THREAD_GONE : OS_THREAD_RUNNABLE;
+    if (size <= 0) return error == ESRCH || size == 0 ? OS_THREAD_GONE : without_state(thread_id);
     /* The name between the parentheses may itself hold parentheses; nothing behind it does. */
     const char *name_end = memrchr(line, ')', (size_t)size);
     if (!name_end || name_end + 2 >= line + size) return OS_THREAD_RUNNABLE;

@@ -40,6 +40,7 @@ _PROTOCOL = Option(
 )
 _INSECURE = Option(variables.OTEL_EXPORTER_OTLP_PROFILES_INSECURE, boolean, "true, false")
 
+_GRPC_NAME_CHARACTERS = set("-._0123456789abcdefghijklmnopqrstuvwxyz")
 _NAME_CHARACTERS = set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
@@ -80,7 +81,7 @@ class OtlpSettings:
         url = _endpoint(protocol, endpoint, environ)
         return cls(
             endpoint=url,
-            headers=_headers_from_env(environ) | _checked_headers(headers or {}),
+            headers=_headers_from_env(protocol, environ) | _checked_headers(protocol, headers or {}),
             timeout=float(_argument("timeout", timeout, _TIMEOUT, environ, DEFAULT_TIMEOUT)),
             compression=str(_argument("compression", compression, _COMPRESSION, environ, "none")),
             certificate=certificate or _path(variables.OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE, environ),
@@ -97,13 +98,17 @@ class OtlpSettings:
 
 
 def without_secrets(url: str) -> str:
-    """The URL with neither user, password, query nor fragment."""
-    try:
-        parts = urlsplit(url if "://" in url else f"//{url}")
-    except ValueError:
-        return "(no URL)"
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
+    """The URL with neither user, password, query nor fragment, and for no URL: passwords may hold any of "/?#@"."""
+    scheme, slashes, rest = url.rpartition("://") if url.count("://") == 1 else ("", "", url)
+    place, mark, tail = _cut(rest, "?#")
+    if (slashes and not scheme.isalnum()) or (mark and "@" in tail):
+        return "(not shown)"
+    return f"{scheme}{slashes}{place.rpartition('@')[2]}"
+
+
+def _cut(text: str, marks: str) -> tuple[str, str, str]:
+    position = min((text.index(mark) for mark in marks if mark in text), default=len(text))
+    return text[:position], text[position : position + 1], text[position + 1 :]
 
 
 def _read(option: Option, environ: Mapping[str, str]) -> object:
@@ -182,15 +187,15 @@ def _is_insecure(url: str, given: bool | None, environ: Mapping[str, str]) -> bo
     return found if isinstance(found, bool) else scheme == "http"
 
 
-def _headers_from_env(environ: Mapping[str, str]) -> dict[str, str]:
+def _headers_from_env(protocol: Protocol, environ: Mapping[str, str]) -> dict[str, str]:
     own = variables.OTEL_EXPORTER_OTLP_PROFILES_HEADERS
     for variable in (own, _GENERIC[own]):
         if raw := environ.get(variable, "").strip():
-            return _parse_headers(variable, raw)
+            return _parse_headers(protocol, variable, raw)
     return {}
 
 
-def _parse_headers(variable: str, raw: str) -> dict[str, str]:
+def _parse_headers(protocol: Protocol, variable: str, raw: str) -> dict[str, str]:
     headers: dict[str, str] = {}
     for position, pair in enumerate(raw.split(","), 1):
         if not pair.strip():
@@ -198,8 +203,10 @@ def _parse_headers(variable: str, raw: str) -> dict[str, str]:
         name, equals, value = (part.strip() for part in pair.partition("="))
         name, value = unquote(name).strip().lower(), unquote(value).strip()
         # Without "=" the whole pair may be the secret; a bad name may be half of one. Then only its place is told.
-        if not equals or not _is_header_name(name):
+        if not equals or not _is_header_name("http/protobuf", name):
             _logger.warning("%s: pair %d is not name=value and is left out", variable, position)
+        elif not _is_header_name(protocol, name):
+            _logger.warning("%s: gRPC takes no header %r; it is left out", variable, name)
         elif not _is_header_value(value):
             _logger.warning("%s: the value of %r holds characters no header may have; it is left out", variable, name)
         else:
@@ -207,19 +214,32 @@ def _parse_headers(variable: str, raw: str) -> dict[str, str]:
     return headers
 
 
-def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def _checked_headers(protocol: Protocol, headers: Mapping[str, str]) -> dict[str, str]:
     checked = {}
-    for name, value in headers.items():
-        lowered = name.lower()
-        if not _is_header_name(lowered) or not _is_header_value(value):
-            raise ConfigurationError(f"the header {name!r} is not allowed")
+    for position, (name, value) in enumerate(headers.items(), 1):
+        lowered = name.lower() if isinstance(name, str) else ""
+        if not _is_header_name(protocol, lowered):
+            raise ConfigurationError(f"header {position} has a name that no header may have")
+        if not _is_header_value(value):
+            raise ConfigurationError(
+                f"the value of the header {name!r} is no text, or holds characters no header may have"
+            )
         checked[lowered] = value
     return checked
 
 
-def _is_header_name(name: str) -> bool:
+def _is_header_name(protocol: Protocol, name: str) -> bool:
+    if protocol == "grpc":  # which keeps some for itself, and takes others as bytes
+        return (
+            set(name) <= _GRPC_NAME_CHARACTERS
+            and not name.startswith("grpc-")
+            and not name.endswith("-bin")
+            and bool(name)
+        )
     return bool(name) and set(name) <= _NAME_CHARACTERS
 
 
-def _is_header_value(value: str) -> bool:
+def _is_header_value(value: object) -> bool:
+    if not isinstance(value, str) or value != value.strip():
+        return False
     return all(" " <= character <= "~" or character == "\t" for character in value)

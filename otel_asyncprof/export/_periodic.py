@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ._base import ProfileExporter, ProfileExportResult
+from ._thread_stack import start_with_room
 
 _logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class PeriodicExport:
         """Starts the thread; RuntimeError when the system gives none."""
         self._ending.begin()
         try:
-            self._thread.start()
+            start_with_room(self._thread)
         except RuntimeError:
             self._ending.end()
             raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import context
 
 from ..errors import ExporterUnavailable
+from ._log_filter import without_query_in_logs
 from ._otlp_settings import OtlpSettings
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class HttpTransport:
 
     def post(self, url: str, headers: dict[str, str], body: bytes, timeout: float) -> HttpReply:
         """One request, without redirects; never raises for what happens on the network."""
-        result = self._transport.request("POST", url, headers=headers, timeout=timeout, data=body)
+        with without_query_in_logs():
+            result = self._transport.request("POST", url, headers=headers, timeout=timeout, data=body)
         if result.error is not None or result.status_code is None:
             return HttpReply(error=result.error or ConnectionError())
         lowered = {name.lower(): value for name, value in result.headers().items()}
@@ -100,7 +102,10 @@ def credential_provider(transport: str) -> Any:
     if not name:
         return None
     for entry_point in entry_points(group=_CREDENTIAL_PROVIDERS, name=name):
-        return entry_point.load()()
+        try:
+            return entry_point.load()()
+        except Exception as error:  # anybody's code; its text may hold a secret
+            raise ExporterUnavailable(f"the credential provider {name!r} failed: {type(error).__name__}") from None
     raise ExporterUnavailable(f"there is no entry point {name!r} in the group {_CREDENTIAL_PROVIDERS}")
 
 

@@ -1,6 +1,8 @@
 """OTLP over gRPC: ProfilesService/Export. grpc is imported when the first exporter is made."""
 
+import os
 import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +22,16 @@ EXPORT_METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesS
 _RETRYABLE = {"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"}
 _NOT_UNDERSTOOD = {"UNIMPLEMENTED", "INVALID_ARGUMENT"}
 
+# gRPC aborts or hangs in the child of a fork in the middle of a call: a fork waits for ours (seconds), then ends it.
+CALL_MAY_DELAY_FORK = 0.05
+CALL_MAY_TAKE_TO_END = 1.0
+
+_ENDED_BY_FORK = Answer(Verdict.RETRY, "a fork ended the call", retry_after=0)
+
 # Channels of a parent process: closing or freeing one in the child may wait for threads that do not exist there.
 _abandoned: list[object] = []
+
+_exporters: "weakref.WeakSet[OTLPProfileExporter]" = weakref.WeakSet()
 
 
 class OTLPProfileExporter(OtlpExporter):
@@ -61,20 +71,35 @@ class OTLPProfileExporter(OtlpExporter):
         )
         self._channel_lock = threading.Lock()
         self._channel: grpc.Channel | None = self._new_channel()
+        self._in_call = threading.RLock()  # held during a call, and by whoever forks
+        self._ended_calls = 0  # by a fork
+        self._unsafe_fork = False  # the fork that is under way comes in the middle of a call all the same
+        self._unusable = False
+        _exporters.add(self)
 
     def _attempt(self, request: bytes, timeout: float) -> Answer:
         import grpc
 
-        with self._channel_lock:
-            if self._closed:
-                return Answer(Verdict.REFUSED, "the exporter is shut down")
-            if self._channel is None:
-                self._channel = self._new_channel()
-            call = self._channel.unary_unary(EXPORT_METHOD, request_serializer=None, response_deserializer=None)
-        try:
-            response = call(request, timeout=timeout, metadata=self._metadata)
-        except grpc.RpcError as error:
-            return _answer(error)
+        if self._unusable:
+            return Answer(Verdict.REFUSED, "gRPC does not work in a process that was forked in the middle of a call")
+        with self._in_call:
+            ended_calls = self._ended_calls
+            with self._channel_lock:
+                if self._closed:
+                    return Answer(Verdict.REFUSED, "the exporter is shut down")
+                if self._ended_calls != ended_calls:
+                    return _ENDED_BY_FORK
+                if self._channel is None:
+                    self._channel = self._new_channel()
+                call = self._channel.unary_unary(EXPORT_METHOD, request_serializer=None, response_deserializer=None)
+            try:
+                response = call(request, timeout=timeout, metadata=self._metadata)
+            except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed before the call
+                if self._ended_calls != ended_calls:
+                    return _ENDED_BY_FORK
+                if isinstance(error, grpc.RpcError):
+                    return _answer(error)
+                raise
         return Answer(Verdict.ACCEPTED, rejected_profiles=rejected_profiles(response))
 
     def shutdown(self, timeout_millis: float = 30_000) -> None:
@@ -84,10 +109,29 @@ class OTLPProfileExporter(OtlpExporter):
         if channel is not None:
             channel.close()  # ends a call in progress
 
+    def before_fork(self) -> None:
+        """Keeps calls from being made until after_fork_in_parent()."""
+        if self._in_call.acquire(timeout=CALL_MAY_DELAY_FORK):
+            return
+        self._ended_calls += 1
+        with self._channel_lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        self._unsafe_fork = not self._in_call.acquire(timeout=CALL_MAY_TAKE_TO_END)
+
+    def after_fork_in_parent(self) -> None:
+        """Lets calls be made again."""
+        if not self._unsafe_fork:
+            self._in_call.release()
+        self._unsafe_fork = False
+
     def after_fork(self) -> None:
         super().after_fork()
-        self._channel_lock = threading.Lock()
-        _abandoned.append(self._channel)
+        self._unusable |= self._unsafe_fork
+        self._in_call, self._channel_lock = threading.RLock(), threading.Lock()
+        if self._channel is not None:
+            _abandoned.append(self._channel)
         self._channel = None
 
     def _new_channel(self) -> "grpc.Channel":
@@ -124,11 +168,31 @@ class OTLPProfileExporter(OtlpExporter):
         )
 
 
+def _before_fork() -> None:
+    for exporter in list(_exporters):
+        exporter.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for exporter in list(_exporters):
+        exporter.after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for exporter in list(_exporters):
+        exporter.after_fork()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)
+
+
 def _target(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     if parts.scheme in ("http", "https"):
         return parts.netloc.rpartition("@")[2]
-    return endpoint
+    return endpoint if "/" in endpoint else endpoint.rpartition("@")[2]  # gRPC tells what it cannot resolve
 
 
 def _read(path: str | None) -> bytes | None:

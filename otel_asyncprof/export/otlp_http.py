@@ -11,10 +11,13 @@ from email.utils import parsedate_to_datetime
 from .._version import __version__
 from ._otlp import PROFILES_DEVELOPMENT_VERSION, VERSION_HEADER, Answer, OtlpExporter, Verdict, rejected_profiles
 from ._otlp_settings import OtlpSettings
-from ._sdk_transport import http_transport
+from ._sdk_transport import HttpTransport, http_transport
 
 _RETRYABLE = {429, 502, 503, 504}
 _NOT_UNDERSTOOD = {400, 404}
+
+# Transports of a parent process: the pools within may have been locked at the fork, and freeing them takes that lock.
+_abandoned: list[HttpTransport] = []
 
 
 class OTLPProfileExporter(OtlpExporter):
@@ -43,9 +46,11 @@ class OTLPProfileExporter(OtlpExporter):
                 client_certificate=client_certificate_file,
             )
         )
-        self._transport = http_transport(self._settings)
+        self._transport: HttpTransport | None = http_transport(self._settings)
 
     def _attempt(self, request: bytes, timeout: float) -> Answer:
+        if self._transport is None:
+            self._transport = http_transport(self._settings)
         reply = self._transport.post(self._settings.endpoint, self._headers(), self._compress(request), timeout)
         if reply.error is not None:
             return Answer(Verdict.RETRY if _may_pass(reply.error) else Verdict.REFUSED, describe_error(reply.error))
@@ -58,11 +63,14 @@ class OTLPProfileExporter(OtlpExporter):
 
     def shutdown(self, timeout_millis: float = 30_000) -> None:
         super().shutdown(timeout_millis)
-        self._transport.close()
+        if self._transport is not None:
+            self._transport.close()
 
     def after_fork(self) -> None:
         super().after_fork()
-        self._transport = http_transport(self._settings)
+        if self._transport is not None:
+            _abandoned.append(self._transport)
+        self._transport = None  # made by the export thread: most children end before they export anything
 
     def _headers(self) -> dict[str, str]:
         headers = {

@@ -141,7 +141,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Decodes, keeps and answers one request."""
-        body = self.rfile.read(int(self.headers["content-length"]))
+        size = int(self.headers["content-length"])
+        body = self.rfile.read(size)
+        if len(body) < size:  # the client was killed meanwhile
+            self.close_connection = True
+            return
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         assert self.headers["content-type"] == "application/x-protobuf"

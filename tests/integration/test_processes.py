@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,38 +10,9 @@ import pytest
 from conformance import check_request
 from integration.applications import Ended, environment, run
 from integration.collectors import COLLECTORS, Collector
-from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-
-from otel_asyncprof.formats.stack_sample import StackSample, stack_samples
+from integration.streams import Streams, attribute
 
 DETECTORS = {"OTEL_EXPERIMENTAL_RESOURCE_DETECTORS": "process,service_instance,otel"}
-
-
-def attribute(resource: Resource, key: str) -> int | str:
-    """The value of an attribute that a resource has."""
-    value = next(each.value for each in resource.attributes if each.key == key)
-    return value.int_value if value.HasField("int_value") else value.string_value
-
-
-def profiles_by_process(collector: Collector) -> dict[int, list[ExportProfilesServiceRequest]]:
-    """Process id -> its requests."""
-    found: dict[int, list[ExportProfilesServiceRequest]] = {}
-    for request in collector.profiles:
-        pid = attribute(request.resource_profiles[0].resource, "process.pid")
-        assert isinstance(pid, int)
-        found.setdefault(pid, []).append(request)
-    return found
-
-
-def samples(requests: list[ExportProfilesServiceRequest]) -> list[StackSample]:
-    """The samples of some requests."""
-    return stack_samples(request.SerializeToString() for request in requests)
-
-
-def functions(requests: list[ExportProfilesServiceRequest]) -> set[str]:
-    """Every function that some requests name."""
-    return {function for sample in samples(requests) for function in sample.functions}
 
 
 @dataclass
@@ -52,14 +24,9 @@ class Forked:
     collector: Collector
 
     @property
-    def parent(self) -> list[ExportProfilesServiceRequest]:
-        """The profiles of the parent."""
-        return profiles_by_process(self.collector)[self.ended.pid]
-
-    @property
-    def child(self) -> list[ExportProfilesServiceRequest]:
-        """The profiles of the child."""
-        return profiles_by_process(self.collector)[self.child_pid]
+    def streams(self) -> Streams:
+        """The profiles of both."""
+        return Streams(self.collector.profiles)
 
 
 @pytest.fixture(scope="module", params=COLLECTORS)
@@ -75,9 +42,9 @@ def forked(request: pytest.FixtureRequest) -> Iterator[Forked]:
 
 def test_parent_and_child_send_their_own_profiles(forked: Forked) -> None:
     """Nobody else does, each more than once, and nothing is said."""
-    assert set(profiles_by_process(forked.collector)) == {forked.ended.pid, forked.child_pid}
-    assert len(forked.parent) >= 2
-    assert len(forked.child) >= 2
+    sent = {pid: len(requests) for pid, requests in forked.streams.requests.items()}
+    assert set(sent) == {forked.ended.pid, forked.child_pid}
+    assert min(sent.values()) >= 2
     assert "otel" not in forked.ended.stderr
     for request in forked.collector.profiles:
         check_request(request)
@@ -86,15 +53,15 @@ def test_parent_and_child_send_their_own_profiles(forked: Forked) -> None:
 def test_each_process_sees_its_own_work_alone(forked: Forked) -> None:
     """What the parent had seen before the fork is not sent by the child."""
     ours = {"before_the_fork", "in_the_parent", "in_the_child"}
-    assert functions(forked.parent) & ours == {"before_the_fork", "in_the_parent"}
-    assert functions(forked.child) & ours == {"in_the_child"}
+    assert forked.streams.functions(forked.ended.pid) & ours == {"before_the_fork", "in_the_parent"}
+    assert forked.streams.functions(forked.child_pid) & ours == {"in_the_child"}
 
 
 def test_each_process_has_the_resource_of_its_spans(forked: Forked) -> None:
     """Another process id and another instance id in the child, in traces as in profiles."""
     of_profiles = {
         pid: {request.resource_profiles[0].resource.SerializeToString(deterministic=True) for request in requests}
-        for pid, requests in profiles_by_process(forked.collector).items()
+        for pid, requests in forked.streams.requests.items()
     }
     of_traces: dict[int | str, set[bytes]] = {}
     for request in forked.collector.traces:
@@ -103,11 +70,7 @@ def test_each_process_has_the_resource_of_its_spans(forked: Forked) -> None:
             resource.SerializeToString(deterministic=True)
         )
     assert of_profiles == of_traces
-    instances = {
-        attribute(requests[0].resource_profiles[0].resource, "service.instance.id")
-        for requests in profiles_by_process(forked.collector).values()
-    }
-    assert len(instances) == 2
+    assert len(set().union(*forked.streams.instances().values())) == 2
 
 
 def test_a_child_is_linked_to_its_own_span(forked: Forked) -> None:
@@ -119,19 +82,56 @@ def test_a_child_is_linked_to_its_own_span(forked: Forked) -> None:
         for span in scope.spans
     }
     stack = ("<module>", "in_the_child", "sleep")
-    waiting = [sample for sample in samples(forked.child) if sample.functions == stack]
+    waiting = [sample for sample in forked.streams.samples(forked.child_pid) if sample.functions == stack]
     assert {spans[sample.trace_id, sample.span_id] for sample in waiting} == {"child"}
     assert sum(sample.wall_ns for sample in waiting) / 1e9 == pytest.approx(1.5, rel=0.1)
 
 
 def test_no_profile_is_sent_twice(forked: Forked) -> None:
     """Ids are of the process that gives them, even those after a fork."""
-    ids = [
-        profile.profile_id
-        for request in forked.collector.profiles
-        for profile in request.resource_profiles[0].scope_profiles[0].profiles
-    ]
+    ids = forked.streams.profile_ids()
     assert len(ids) == len(set(ids))
+
+
+MACHINERY = ("Runner.run", "BaseEventLoop.run_until_complete", "BaseEventLoop.run_forever", "BaseEventLoop._run_once")
+PARENTS_LOOP = ("<module>", "start_the_loop", "run", *MACHINERY, "Handle._run", "main", "fork", "child")
+THREAD = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_worker", "_WorkItem.run", "fork", "child")
+PLACES = {
+    "main": (("<module>", "fork", "child"), ("<module>", "fork", "child"), "MainThread"),
+    "thread": (THREAD, THREAD, "asyncio_0"),
+    # The loop of the child is run by one that is no loop any more: what stands between the two is not told.
+    "coroutine": (PARENTS_LOOP, ("<module>", "start_the_loop"), "MainThread"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_child_forked_inside_a_loops_work_has_no_task_of_the_parent(place: str) -> None:
+    """Though asyncio goes on to list them; it has its stack and the span that was open."""
+    ended = run("forks_inside.py", place, env=environment(), launch="plain")
+    assert ended.status == 0, ended.stderr
+    stack, entry, thread = PLACES[place]
+    select = "EpollSelector.select"
+    assert json.loads(ended.stdout) == sorted(
+        [
+            [[*stack, "run", *MACHINERY, select], thread, True],
+            [[*stack, "waits"], thread, True],
+            [[*entry, "waits_in_a_loop", "sleep"], thread, True],
+        ]
+    )
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_the_last_profile_of_every_process_of_multiprocessing_arrives(method: str) -> None:
+    """Of a process, of a pool and of an executor; most end without atexit functions."""
+    with COLLECTORS["http"]() as collector:
+        ended = run("multiprocesses.py", method, env=environment(collector, **DETECTORS))
+    assert ended.status == 0, ended.stderr
+    workers = [tuple(map(int, line.split())) for line in ended.stdout.splitlines()]
+    assert [status for _, status in workers] == [0, 0, 0]
+    streams = Streams(collector.profiles)
+    assert streams.who_did("in_a_worker") == {pid for pid, _ in workers}
+    assert len(set().union(*streams.instances().values())) == len(streams.pids)
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_spawned_process_is_a_process_like_any_other() -> None:
@@ -141,6 +141,6 @@ def test_a_spawned_process_is_a_process_like_any_other() -> None:
     told, child, status = map(int, ended.stdout.split())
     assert (ended.status, ended.stderr) == (0, "")
     assert (told, status) == (child, 5)
-    found = profiles_by_process(collector)
-    assert "in_the_new_process" in functions(found[child])
-    assert "in_the_new_process" not in functions(found[ended.pid])
+    streams = Streams(collector.profiles)
+    assert "in_the_new_process" in streams.functions(child)
+    assert "in_the_new_process" not in streams.functions(ended.pid)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conformance import check_request
 from integration.applications import Ended, environment, run, run_all
 from integration.real_collector import RealCollector
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest

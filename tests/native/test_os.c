@@ -122,6 +122,22 @@ static void test_without_free_descriptors_no_thread_is_said_to_be_gone_or_blocke
 }
 static void run_without_descriptors(void) { test_without_free_descriptors_no_thread_is_said_to_be_gone_or_blocked(); }
 
+/* As in a container of its own; without the right to change the root, a user namespace gives it. */
+static void run_without_proc(void) {
+    char folder[] = "/tmp/no_proc_XXXXXX";
+    struct thread burner = {0};
+    CHECK(mkdtemp(folder) != NULL);
+    start(&burner, burn);
+    bool changed = chroot(folder) == 0;
+    if (!changed && errno == EPERM) changed = unshare(CLONE_NEWUSER) == 0 && chroot(folder) == 0;
+    CHECK(changed && access("/proc", F_OK) != 0);
+    CHECK_EQUAL(os_thread_state(os_thread_id()), OS_THREAD_RUNNABLE);
+    CHECK_EQUAL(os_thread_state(burner.id), OS_THREAD_RUNNABLE);
+    __atomic_store_n(&burner.stop, true, __ATOMIC_RELEASE);
+    pthread_join(burner.handle, NULL);
+    await_state(burner.id, OS_THREAD_GONE);
+}
+
 static struct clock_alarm alarm_clock;
 static void *ring(void *unused) {
     clock_alarm_ring(&alarm_clock);
@@ -162,6 +178,7 @@ int main(void) {
     test_cpu_time_is_that_of_the_thread();
     test_memory_read_by_system_call_is_whole_or_refused_also_after_a_fork();
     CHECK_EQUAL(outcome(run_without_descriptors), 0);
+    CHECK_EQUAL(outcome(run_without_proc), 0);
     test_a_wait_ends_at_its_deadline_or_by_a_ring();
     test_the_clocks_are_monotonic_and_wall_time();
     puts("passed");

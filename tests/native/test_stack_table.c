@@ -73,9 +73,10 @@ TEST(equal_entries_have_one_id_and_zero_values_have_zero) {
     stack_table_destroy(table);
 }
 
-TEST(a_frame_without_a_name_makes_the_overflow_stack_and_nothing_stands_on_it) {
+TEST(a_frame_without_a_function_makes_the_overflow_stack_and_nothing_stands_on_it) {
     struct stack_table *table = stack_table_new(ROOMY);
-    CHECK(stack_table_function(table, (struct function){0, 1, 1}) == 0);
+    CHECK(stack_table_function(table, (struct function){0, 0, 0}) == 0);
+    CHECK(stack_table_function(table, (struct function){0, 1, 1}) == 2); /* a name may be empty */
     CHECK(stack_table_location(table, (struct location){0, 5}) == 0);
     CHECK(stack_table_push(table, 0, 0) == 1 && stack_table_push(table, 0, 999) == 1 && stack_table_push(table, 999, 1) == 1);
     CHECK(stack_table_push(table, 1, number_location(table, 5)) == 1);

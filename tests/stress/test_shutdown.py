@@ -296,7 +296,9 @@ def test_a_main_thread_that_never_runs_python_dies_all_the_same() -> None:
 
 def test_the_application_sees_the_default_action() -> None:
     """As a value; when it is put back, it is still ours, and after a stop it is the very constant."""
-    code = START + """
+    code = (
+        START
+        + """
 def disposition():
     return next(int(line.split()[1], 16) for line in open("/proc/self/status") if line.startswith("SigCgt"))
 assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL != signal.SIG_IGN
@@ -310,6 +312,7 @@ assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and signal.getsignal(s
 assert not disposition() >> 14 & 1 and not disposition() >> 0 & 1
 ready()
 """
+    )
     with HttpCollector() as collector:
         outcome = finish(start(code, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint), ())
     assert (outcome.status, outcome.stderr) == (0, "")

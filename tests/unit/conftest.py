@@ -30,6 +30,7 @@ class FakeNative(SimpleNamespace):
         self.ignored_threads: list[str] = []
         self.check: dict[str, str] = {"threads": "", "tasks": "", "awaiters": "", "spans": ""}
         self.fail_at: str | None = None
+        self.running = False
 
     def _step(self, name: str) -> None:
         self.calls.append(name)
@@ -43,9 +44,14 @@ class FakeNative(SimpleNamespace):
     def start(self, **options: Any) -> None:
         self._step("start")
         self.started_with = options
+        self.running = True
 
     def stop(self) -> None:
         self._step("stop")
+        self.running = False
+
+    def is_running(self) -> bool:
+        return self.running
 
     def collect(self, **arguments: Any) -> dict[str, Any]:
         self._step("collect")
@@ -75,6 +81,7 @@ class FakeNative(SimpleNamespace):
 
     def after_fork_in_child(self) -> None:
         self._step("after_fork_in_child")
+        self.running = False
 
     def collect_anchors(self) -> dict[str, int]:
         self._step("anchors")
@@ -101,7 +108,8 @@ def native(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNative]:
     monkeypatch.setattr(_profiler, "_native", fake, raising=False)
     monkeypatch.setattr(_profiler, "_anchors", anchors, raising=False)
     monkeypatch.setattr(_profiler, "_runtime_context", context, raising=False)
-    monkeypatch.setattr(_profiler, "span_processor", SimpleNamespace(ensure_registered=fake.register), raising=False)
+    span_processor = SimpleNamespace(ensure_registered=fake.register, watch=lambda config: None)
+    monkeypatch.setattr(_profiler, "span_processor", span_processor, raising=False)
     monkeypatch.setattr(_profiler, "_self_check", SimpleNamespace(run=fake.run_self_check), raising=False)
     monkeypatch.setattr(_profiler, "_import_error", None)
     yield fake

@@ -233,7 +233,7 @@ def test_wall_time_without_an_event_joins_the_timeline() -> None:
 
 def test_a_sample_that_found_no_room_is_the_overflow_stack() -> None:
     """The one-frame stack <overflow>, with its weight."""
-    table = StackTable(max_bytes=200_000)
+    table = StackTable(max_bytes=1_000_000)
     for number in range(20_000):
         table.add([Frame(f"f{number}")], wall_ns=1, cpu_periods=1, time=TIME)
     (request,) = encode(table)

@@ -209,11 +209,19 @@ def test_no_secret_is_ever_told(service, code, caplog, capfd):
 
 def test_metadata_that_grpc_refuses_is_no_secret_told(service, warnings_logged, capfd):
     """The text of that error holds all headers."""
-    exporter = otlp_grpc.OTLPProfileExporter(f"http://{service.target}", headers={"a!": "sesame"}, timeout=1)
+    exporter = otlp_grpc.OTLPProfileExporter(f"http://{service.target}", timeout=1)
+    exporter._metadata = (("a!", "sesame"),)
     assert exporter.export([b""]) is FAILURE
     exporter.shutdown()
     assert len(warnings_logged()) == 1
     assert "sesame" not in warnings_logged()[0] + "".join(capfd.readouterr())
+
+
+def test_a_user_in_an_endpoint_without_a_scheme_is_not_told_to_grpc():
+    """It would be in the lines that gRPC itself writes about hosts it does not find."""
+    assert otlp_grpc._target("user:sesame@host:4317") == "host:4317"
+    assert otlp_grpc._target("https://user:sesame@host:4317/x") == "host:4317"
+    assert otlp_grpc._target("unix:///tmp/a@b") == "unix:///tmp/a@b"
 
 
 def test_a_child_of_a_fork_makes_its_own_channel(service, exporter):

@@ -5,18 +5,20 @@ import logging
 import socket
 import threading
 import time
+import traceback
 import zlib
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+import requests
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import (
     ExportProfilesPartialSuccess,
     ExportProfilesServiceResponse,
 )
 
 from otel_asyncprof import ExporterUnavailable
-from otel_asyncprof.export import ProfileExportResult, _otlp, otlp_http
+from otel_asyncprof.export import ProfileExportResult, _otlp, _sdk_transport, otlp_http
 from otel_asyncprof.export._sdk_transport import HttpReply
 
 SUCCESS, FAILURE = ProfileExportResult.SUCCESS, ProfileExportResult.FAILURE
@@ -197,13 +199,51 @@ def test_no_secret_is_ever_told(receiver, reply, status, caplog, capfd):
     """Neither header, nor password, nor what the receiver echoes, nor the profile itself, at any log level."""
     caplog.set_level(logging.DEBUG)
     receiver.replies.append(reply(status, {"x-echo": "sesame", "retry-after": "600"}, b"you sent sesame"))
-    url = receiver.url.replace("http://", "http://user:sesame@")
+    url = receiver.url.replace("http://", "http://user:sesame@") + "/v1?key=sesame"
     exporter = otlp_http.OTLPProfileExporter(url, headers={"authorization": "Bearer sesame"}, timeout=1)
     exporter.export([b"profile with sesame"])
     exporter.shutdown()
-    assert len(receiver.received) == 1
+    assert [got.path for got in receiver.received] == ["/v1?key=sesame"]
+    assert '"POST /v1 HTTP/1.1"' in caplog.text
     told = caplog.text + repr(exporter) + repr(exporter.__dict__) + exporter.last_error + "".join(capfd.readouterr())
     assert "sesame" not in told
+
+
+def test_requests_of_others_are_logged_as_ever(receiver, caplog):
+    """While ours is under way, and after it."""
+    caplog.set_level(logging.DEBUG)
+    exporter = otlp_http.OTLPProfileExporter(receiver.url + "/ours?key=sesame", timeout=5)
+    original = exporter._transport._transport.request
+
+    def beside_another(*arguments, **options):
+        thread = threading.Thread(
+            target=requests.post, args=(receiver.url + "/theirs?key=value",), kwargs={"timeout": 5}
+        )
+        thread.start()
+        thread.join()
+        return original(*arguments, **options)
+
+    exporter._transport._transport.request = beside_another
+    assert exporter.export([b"1"]) is SUCCESS
+    requests.post(receiver.url + "/later?key=value", timeout=5)
+    assert '"POST /theirs?key=value HTTP/1.1"' in caplog.text
+    assert '"POST /later?key=value HTTP/1.1"' in caplog.text
+    assert '"POST /ours HTTP/1.1"' in caplog.text
+    assert "sesame" not in caplog.text
+
+
+def test_a_credential_provider_that_fails_is_told_by_its_type(monkeypatch):
+    """Its text may hold the credential."""
+
+    class EntryPoint:
+        def load(self):
+            raise RuntimeError("sesame")
+
+    monkeypatch.setenv("OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER", "vault")
+    monkeypatch.setattr(_sdk_transport, "entry_points", lambda **_: [EntryPoint()])
+    with pytest.raises(ExporterUnavailable, match=r"^the credential provider 'vault' failed: RuntimeError$") as refusal:
+        otlp_http.OTLPProfileExporter("http://localhost:1")
+    assert "sesame" not in "".join(traceback.format_exception(refusal.value))
 
 
 def test_an_error_in_the_transport_is_told_by_its_type(exporter, monkeypatch, warnings_logged, receiver):

@@ -118,6 +118,44 @@ def test_a_bad_header_is_told_without_its_value(text, line, warnings_logged):
     assert warnings_logged() == [line]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"key": "sesame\n"},
+        {"key": "sesame\r\nx: y"},
+        {"key": "sésame"},
+        {"key": "sesame\0"},
+        {"key": " sesame"},
+        {"key": b"sesame"},
+        {"key": 5},
+        {"key": None},
+    ],
+)
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_a_bad_value_of_a_header_in_code_raises_without_it(protocol, headers):
+    """What HTTP and gRPC would refuse at each export, with the value in the text of their error."""
+    expected = r"^the value of the header 'key' is no text, or holds characters no header may have$"
+    with pytest.raises(ConfigurationError, match=expected):
+        OtlpSettings.resolve(protocol, headers=headers, environ={})
+
+
+@pytest.mark.parametrize("name", ["", "authorization: sesame", "sesame\n", "sésame", b"sesame", None])
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_a_bad_name_of_a_header_in_code_raises_without_it(protocol, name):
+    """It may be the secret itself."""
+    with pytest.raises(ConfigurationError, match=r"^header 2 has a name that no header may have$"):
+        OtlpSettings.resolve(protocol, headers={"a": "1", name: "x"}, environ={})
+
+
+@pytest.mark.parametrize("name", ["a!", "grpc-timeout", "key-bin"])
+def test_names_that_grpc_keeps_to_itself_are_left_out_there(name, warnings_logged):
+    """HTTP takes them."""
+    environ = {OWN + "HEADERS": f"{name}=sesame,a=1"}
+    assert OtlpSettings.resolve("grpc", environ=environ).headers == {"a": "1"}
+    assert warnings_logged() == [f"{OWN}HEADERS: gRPC takes no header {name!r}; it is left out"]
+    assert OtlpSettings.resolve("http/protobuf", environ=environ).headers == {name: "sesame", "a": "1"}
+
+
 def test_headers_in_code_are_added_to_those_of_the_environment():
     """And win over them; names are in lower case."""
     environ = {OWN + "HEADERS": "a=1,b=2"}
@@ -148,6 +186,18 @@ def test_grpc_is_insecure_only_when_told_so(url, given, variable, insecure):
         ("http://user:sesame@host:1/path?key=sesame#sesame", "http://host:1/path"),
         ("user:sesame@host:1", "host:1"),
         ("host:4317", "host:4317"),
+        ("http://user:ses/ame@host:1/path", "http://host:1/path"),
+        ("http://user:ses@ame@host:1/path", "http://host:1/path"),
+        ("http://user:ses?ame@host:1", "(not shown)"),
+        ("http://user:ses#ame@host:1/path?key=a", "(not shown)"),
+        ("http://host/path?user=a@b&key=sesame", "(not shown)"),
+        ("http:/user:sesame@host:1/path", "host:1/path"),
+        ("http:user:sesame@host:1", "host:1"),
+        ("http://user:http://sesame@host:1", "host:1"),
+        ("user:sesame://host", "(not shown)"),
+        ("[::1?sesame", "[::1"),
+        ("unix:///tmp/socket", "unix:///tmp/socket"),
+        ("dns://1.1.1.1/host:1", "dns://1.1.1.1/host:1"),
     ],
 )
 def test_a_url_is_shown_without_what_may_be_secret(url, shown):

@@ -1,0 +1,113 @@
+"""Names, objects, graphs and limits made to do harm: the profile says what is there, and nothing else happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reader_helpers import as_read
+from targets.hostile_names import FIRST_LINE, NAMES
+
+MAX_THREAD_NAME = 256
+MAX_AWAITING_TASKS = 256
+TARGETS = Path(__file__).resolve().parents[1] / "targets"
+
+
+@pytest.fixture(scope="module")
+def named(results: Callable[..., dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """The samples of everything with a hostile name, by the place of that name."""
+    result = results(target="hostile_names", loop="asyncio", capture="own", options={})
+    assert result["report"]["types"] == ["Text", "str"]
+    found = defaultdict(list)
+    for sample in result["report"]["captures"][0]["samples"]:
+        for frame in sample["frames"]:
+            if frame["first_line"] in range(FIRST_LINE, FIRST_LINE + len(NAMES)):
+                found[frame["first_line"] - FIRST_LINE].append(sample | frame)
+    return found
+
+
+def as_thread_name(name: str) -> str:
+    """As much of a thread's name as is kept."""
+    read = as_read(name).encode()
+    kept = read if len(read) <= MAX_THREAD_NAME else read[: MAX_THREAD_NAME - 3] + "…".encode()
+    return kept.decode(errors="ignore")
+
+
+@pytest.mark.parametrize("place", range(len(NAMES)), ids=NAMES.keys())
+def test_hostile_names_are_exact(named: dict[int, list[dict[str, Any]]], place: int) -> None:
+    """Of functions, files, tasks, threads and spans; too long ones end in an ellipsis."""
+    name = list(NAMES.values())[place]
+    samples = named[place]
+    assert {(sample["function"], sample["file"]) for sample in samples} == {(as_read(name), as_read(f"/srv/{name}.py"))}
+    waiting = [sample for sample in samples if sample["thread_name"] == "MainThread"]
+    resting = [sample for sample in samples if sample["thread_name"] != "MainThread"]
+    assert {(sample["task_name"], sample["local_root_name"]) for sample in waiting} == {
+        (as_read(name) or None, as_read(name) or None)
+    }
+    threads = {sample["thread_name"] for sample in resting}
+    assert len(threads) == 1
+    if name:
+        assert threads == {as_thread_name(name)}
+
+
+def program(name: str, *arguments: str, limits: dict[int, int] | None = None, **variables: str) -> Any:
+    """Runs a target as a program of its own, under limits; gives the JSON that it prints."""
+
+    def limit() -> None:
+        for resource_limit, value in (limits or {}).items():
+            resource.setrlimit(resource_limit, (value, resource.getrlimit(resource_limit)[1]))
+
+    env = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")} | variables
+    command = [sys.executable, str(TARGETS / name), *arguments]
+    done = subprocess.run(command, env=env, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stderr[-4000:]}"
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+UNDER_LIMITS: dict[str, tuple[list[str], dict[int, int], dict[str, str]]] = {
+    "stacks of 32 kB, a context of 100,000 variables": (["stack=32768", "variables=100000"], {}, {}),
+    "a stack limit of 128 kB, no descriptor left": (["files"], {resource.RLIMIT_STACK: 128 << 10}, {}),
+    "no stack limit, no recursion limit": (
+        ["recursion=1000000000"],
+        {resource.RLIMIT_STACK: resource.RLIM_INFINITY},
+        {},
+    ),
+    "little address space, a debugging allocator": ([], {resource.RLIMIT_AS: 500 << 20}, {"PYTHONMALLOC": "debug"}),
+    "the system's allocator": (["stack=65536"], {}, {"PYTHONMALLOC": "malloc"}),
+}
+
+
+@pytest.mark.parametrize("case", UNDER_LIMITS)
+def test_under_hard_limits_the_profile_is_the_same(case: str) -> None:
+    """Whatever the threads of the application have, ours have what an exporter needs."""
+    arguments, limits, variables = UNDER_LIMITS[case]
+    report = program("under_limits.py", *arguments, limits=limits, **variables)
+    stack = next((int(each.removeprefix("stack=")) for each in arguments if each.startswith("stack=")), 0)
+    assert report == {
+        "seen": [
+            "descends",
+            "gathers > in_a_span > waits > sleep linked",
+            "rests > Event.wait > Condition.wait",
+            "spins",
+        ],
+        "complete": True,
+        "stack": stack,
+    }
+
+
+def test_graphs_and_objects_without_an_end_are_bounded() -> None:
+    """20,000 tasks in a row, tasks that await themselves, a task that answers nothing: R7, R10."""
+    report = program("hostile_graphs.py", "20000")
+    seen = report["seen"]
+    assert (seen["below"], seen["plain"], seen["silent"]) == (["awaits > leaf"], ["silent"], ["silent"])
+    assert all(len(stack.split(" > ")) <= 128 for stack in seen.get("leaf", []))
+    assert "link" not in seen
+    assert report["visits"] <= 1 + MAX_AWAITING_TASKS  # for each task that is looked at, whatever its chain

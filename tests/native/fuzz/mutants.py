@@ -1,0 +1,64 @@
+"""Bounds that are taken out of a source, one at a time, and the target that must find it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One bound less."""
+
+    source: str
+    bound: str
+    without: str
+    target: str
+
+
+MUTANTS = [
+    Mutant("threads.c", "count == capacity || states == MAX_STATES", "states == MAX_STATES", "threads"),
+    Mutant("threads.c", "count == capacity || states == MAX_STATES", "count == capacity", "thread cycle"),
+    Mutant("unwind.c", "end - start > room) return;", "end - start > UINT64_MAX - room) return;", "stacks"),
+    Mutant("coroutine.c", "if (chain->count == chain->capacity) {", "if (chain->count == SIZE_MAX) {", "coroutines"),
+    Mutant("coroutine.c", "chain->wrappers++ == MAX_WRAPPERS", "chain->wrappers++ == UINT32_MAX", "coroutines"),
+    Mutant("awaiters.c", "if (search->n_found < MAX_AWAITERS) ", "", "awaiters"),
+    Mutant("awaited.c", "list, children[MAX_CHILDREN];", "list, children[1];", "awaited"),
+    Mutant("awaited.c", "if (hops == MAX_HOPS || ", "if (", "gather cycle"),
+    Mutant("awaited.c", "i < count && *left; i++", "i < count; i++", "gather cycle"),
+    Mutant("task_set.c", "if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;", "", "task sets"),
+    Mutant(
+        "tasks.c",
+        "if (!safe_copy(bytes, address, layout.task_size)) return drop_count(DROP_unreadable_memory), NO_TASK;",
+        "safe_copy(bytes, address, 8 + sizeof bytes);",
+        "tasks",
+    ),
+    Mutant("span_link.c", "level < MAX_LEVELS && node", "level < UINT32_MAX && node", "trie cycle"),
+    Mutant("span_link.c", "size > 2 * MAX_COLLISIONS", "size > INT64_MAX", "spans"),
+    Mutant("read_object.c", "bit / 8 >= size", "bit / 8 >= 64", "numbers"),
+    Mutant("read_object.c", "depth < MAX_BASES && type", "depth < UINT32_MAX && type", "containers"),
+    Mutant(
+        "read_object.c",
+        "if (used > MAX_STRING_BYTES - LONGEST_CHARACTER - ELLIPSIS) {",
+        "if (used > SIZE_MAX / 2) {",
+        "strings",
+    ),
+    Mutant("read_dict.c", " || entries->count > MAX_DICT_ENTRIES", "", "attributes"),
+    Mutant("code_table.c", "size <= MAX_LINE_TABLE_BYTES ? ", "size <= SIZE_MAX ? ", "code"),
+    Mutant("tick.c", "if (tick->pool_size + count > tick->pool_capacity) {", "if (!tick->pool) {", "tick"),
+    Mutant("tick_threads.c", " && slot < MAX_EAGER_SLOTS", "", "eager set"),
+    Mutant("cpython/debug_offsets.c", "if (value > in_3_13[i].limit) ", "if (value > UINT64_MAX / 2) ", "offsets"),
+    Mutant("arena.c", "size > block->size - block->filled", "size > block->size", "tables"),
+    Mutant("protobuf.c", "if (!size || !pb_reserve(buffer, size)) return;", "if (!size) return;", "tables"),
+    Mutant(
+        "line_table.c",
+        "while (at < size && !(table[at] & ENTRY_START));",
+        "while (!(table[at] & ENTRY_START));",
+        "lines",
+    ),
+    Mutant(
+        "stitch.c",
+        "if (count && way->length == 1 + MAX_AWAITING_TASKS) {",
+        "if (count && way->length == SIZE_MAX) {",
+        "stitch",
+    ),
+]
