@@ -52,7 +52,7 @@ static bool take_chain(struct tick *tick, uint32_t position, const struct await_
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
     uint64_t faults = safe_copy_faults();
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
-    if (waiting && tick->options.features & FEATURE_AWAITERS) seen->awaits_tasks = awaited_are_tasks(task->waiter, chain);
+    seen->awaits_tasks = waiting && tick->options.features & FEATURE_AWAITERS && awaited_are_tasks(task->waiter, chain);
     if (safe_copy_faults() != faults) { /* what it waits for is not known: it gives no sample, but stands below those that await it */
         drop_count(DROP_unreadable_memory);
         seen->awaits_tasks = true;
@@ -102,7 +102,8 @@ static void look_again(struct tick *tick, uint32_t position) {
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct await_chain chain = {.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
         struct task now;
-        if (!task_read(tick->tasks.tasks[position].address, &now) || now.state != layout.future_pending || !now.coroutine) break;
+        if (!task_read(tick->tasks.tasks[position].address, &now)) break;
+        if (now.state != layout.future_pending || !now.coroutine) return drop_count(DROP_moved_task); /* it has ended */
         tick->tasks.tasks[position] = now;
         coroutine_walk(&chain, now.coroutine);
         if (chain.state != CHAIN_EXECUTING) {

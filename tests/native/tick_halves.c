@@ -36,7 +36,8 @@ EXPORTED void halves_threads(void) {
     tick->work = (struct tick_work){0};
     tick->pool_size = tick->n_loops = tick->n_replay = 0;
     tick->ticks++, tick->memo.tick++;
-    thread_records_next_tick(&tick->records);
+    tick->loops_known = true;
+    thread_records_next_tick(&tick->records, true);
     task_table_clear(&tick->tasks);
     tick_find_running_tasks(tick);
     tick_look_at_threads(tick);

@@ -49,9 +49,7 @@ async def second() -> None:
 
 async def main() -> None:
     """The two, one after the other."""
-    await asyncio.gather(
-        asyncio.create_task(first(), name="first"), asyncio.create_task(second(), name="second")
-    )
+    await asyncio.gather(asyncio.create_task(first(), name="first"), asyncio.create_task(second(), name="second"))
 
 
 _runtime_context.install()
