@@ -99,7 +99,8 @@ def fork_again() -> None:
 
 
 def live() -> None:
-    while _native.stats()["ticks"] < TICKS_OF_A_LIFE:
+    begin = _native.stats()["ticks"]
+    while _native.stats()["ticks"] < begin + TICKS_OF_A_LIFE:
         with tracer.start_as_current_span("life"):
             pass
 

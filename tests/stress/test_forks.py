@@ -30,7 +30,7 @@ def test_the_parent_goes_on(outcome: Outcome) -> None:
 
 def test_every_child_that_lives_profiles_itself(outcome: Outcome) -> None:
     """Under an instance id of its own."""
-    assert outcome.silent() == set()
+    assert outcome.silent() == set(), outcome.stderr
     instances = outcome.streams.instances()
     assert all(len(of_process) == 1 for of_process in instances.values())
     assert len(set().union(*instances.values())) == len(instances)
