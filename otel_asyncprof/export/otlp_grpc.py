@@ -183,9 +183,7 @@ def _after_fork_in_child() -> None:
         exporter.after_fork()
 
 
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 def _target(endpoint: str) -> str:
