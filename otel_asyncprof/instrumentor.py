@@ -12,6 +12,7 @@ except ImportError as error:
     ) from error
 
 from ._config import ProfilerConfig
+from ._declarative import options_of_file
 from ._profiler import Profiler
 
 _logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         try:
             providers = {name: kwargs.pop(name, None) for name in ("tracer_provider", "meter_provider")}
             options = {name: value for name, value in kwargs.items() if name not in _COMMON_ARGUMENTS}
+            options = options or dict(options_of_file())
             self._profiler = Profiler(ProfilerConfig.from_options(options), **providers)
             self._profiler.start()
         except Exception as error:

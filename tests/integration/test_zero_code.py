@@ -121,6 +121,18 @@ def test_declarative_configuration_reaches_the_profiler(collector: Collector, tm
             assert 0.3 <= profile.duration_nano / 1e9 < 3 or request is collector.profiles[-1]
 
 
+@pytest.mark.parametrize("line", ["enabled: false", "enabled: ${{PROFILES:-false}}"])
+def test_switched_off_in_the_file_the_process_is_untouched(collector: Collector, tmp_path: Path, line: str) -> None:
+    """Though opentelemetry-instrument goes on to start every instrumentation that is installed."""
+    file = tmp_path / "otel.yaml"
+    configuration = CONFIGURATION.replace("timeline: perhaps", line)
+    file.write_text(configuration.format(endpoint=collector.endpoint), encoding="utf-8")
+    ended = run("look.py", env=environment(collector, OTEL_CONFIG_FILE=str(file)))
+    assert (ended.status, json.loads(ended.stdout)) == (0, UNTOUCHED)
+    assert "asyncprof" not in ended.stderr
+    assert collector.profiles == []
+
+
 def service_name(request: ExportProfilesServiceRequest) -> str:
     """The name of the service that a request is from."""
     resource = request.resource_profiles[0].resource
