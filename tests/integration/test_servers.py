@@ -128,7 +128,7 @@ def has_gone(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_serving_process_sends_its_own_profiles(name: str) -> None:
+def test_a09_each_serving_process_sends_its_own_profiles(name: str) -> None:
     """Its last one too, when a reload replaces it and when all are stopped."""
     kind = KINDS[name]
     with HttpCollector() as collector, running(kind, collector) as server:

@@ -28,7 +28,7 @@ def test_the_parent_goes_on(outcome: Outcome) -> None:
     assert outcome.marker_seconds() == pytest.approx(outcome.said["seconds"], rel=0.1, abs=0.5)
 
 
-def test_every_child_that_lives_profiles_itself(outcome: Outcome) -> None:
+def test_a15_every_child_that_lives_profiles_itself(outcome: Outcome) -> None:
     """Under an instance id of its own."""
     assert outcome.silent() == set(), outcome.stderr
     instances = outcome.streams.instances()

@@ -23,7 +23,7 @@ def growth(notes: list[list[int]], column: int) -> int:
 
 
 @pytest.mark.parametrize("kind", SOME)
-def test_unique_names_do_not_pile_up(kind: str) -> None:
+def test_a19_unique_names_do_not_pile_up(kind: str) -> None:
     """What the extension holds is flat, goes away whole, and no Python object is kept."""
     report = run_program("churn.py", kind, SOME[kind], 0.1)
     held = [note[0] for note in report["notes"]]

@@ -238,7 +238,7 @@ def outcomes() -> Iterator[dict[str, Future[tuple[Outcome, Collector]]]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_last_profile_holds_the_last_moments(
+def test_a17_one_last_profile_holds_the_last_moments(
     outcomes: dict[str, Future[tuple[Outcome, Collector]]], name: str
 ) -> None:
     """And the process ends as it would have without the profiler."""
@@ -274,7 +274,7 @@ def deaf_outcomes() -> Iterator[dict[tuple[str, str], Future[Outcome]]]:
 
 
 @pytest.mark.parametrize(("kind", "end"), DEAF_ENDS)
-def test_a_collector_that_takes_nothing_delays_the_end_by_the_timeout_alone(
+def test_a16_a_collector_that_takes_nothing_delays_the_end_by_the_timeout_alone(
     deaf_outcomes: dict[tuple[str, str], Future[Outcome]], kind: str, end: str
 ) -> None:
     """With one line in the log. Without an end to its patience it would be here for a thousand seconds."""

@@ -151,7 +151,7 @@ OFF_AT_THE_END = {"before-start-and-off", "after-start-and-off", "over-stops"}
 
 
 @pytest.mark.parametrize("order", ENABLED)
-def test_a_crash_is_reported_by_faulthandler_if_it_is_on(run: RunSteps, order: str) -> None:
+def test_a14_a_crash_is_reported_by_faulthandler_if_it_is_on(run: RunSteps, order: str) -> None:
     """However it was turned on and off, the sampler's faults are none of its business."""
     tracebacks = int(order not in OFF_AT_THE_END)
     assert_crashed(run(*ENABLED[order], "await_count('faults')", "crash()"), tracebacks)
