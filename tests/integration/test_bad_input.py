@@ -156,6 +156,7 @@ BAD_VALUES = {
         "friend",
         "a comma-separated list out of client, internal, producer, consumer, server",
     ),
+    "OTEL_ASYNCPROF_EXIT_SIGNALS": ("2", "true, false"),
     "OTEL_ASYNCPROF_PROFILE_ID": ("perhaps", "true, false"),
     "OTEL_ASYNCPROF_THREAD_CONTEXT": ("1e3", "true, false"),
     "OTEL_PROFILES_EXPORTER": (

@@ -28,6 +28,7 @@ SECONDS = 60.0
 
 # Workers that do not answer their supervisor for some seconds, as on a loaded machine, are killed.
 PATIENT = ("--timeout-worker-healthcheck", str(int(SECONDS)))
+PROGRAM = "served.py"
 UVICORN = ("uvicorn", "served:asgi", "--workers", str(WORKERS), *PATIENT, "--log-level", "warning", "--port")
 GUNICORN = ("gunicorn", "--workers", str(WORKERS), "--log-level", "error", "--graceful-timeout", "10")
 SYNC = (*GUNICORN, "served:wsgi")

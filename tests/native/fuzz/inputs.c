@@ -62,7 +62,8 @@ void inputs_take(void) {
     bool (*watch)(uint64_t, size_t) = memory_before_copy;
     memory_before_copy = NULL; /* what is read here is not the target's */
     CHECK(span_link_learn_nodes());
-    n_input_threads = threads_read(input_threads, MAX_INPUT_THREADS);
+    bool whole;
+    n_input_threads = threads_read(input_threads, MAX_INPUT_THREADS, &whole);
     add_tasks(task_set_scheduled());
     add_tasks(task_set_eager());
     struct unwind_buffer *buffer = exactly(sizeof *buffer);

@@ -19,7 +19,7 @@ MUTANTS = [
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "states == MAX_STATES", "threads"),
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "count == capacity", "thread cycle"),
     Mutant("unwind.c", "end - start > room) return;", "end - start > UINT64_MAX - room) return;", "stacks"),
-    Mutant("coroutine.c", "if (chain->count == chain->capacity) {", "if (chain->count == SIZE_MAX) {", "coroutines"),
+    Mutant("coroutine.c", "if (chain->count == chain->capacity) return", "if (chain->count == SIZE_MAX) return", "coroutines"),
     Mutant("coroutine.c", "chain->wrappers++ == MAX_WRAPPERS", "chain->wrappers++ == UINT32_MAX", "coroutines"),
     Mutant("awaiters.c", "if (search->n_found < MAX_AWAITERS) ", "", "awaiters"),
     Mutant("awaited.c", "list, children[MAX_CHILDREN];", "list, children[1];", "awaited"),

@@ -160,7 +160,8 @@ static void run_offsets(void) {
     layout = layout_3_13;
     if (!debug_offsets_apply(published, version)) {
         struct thread_state *threads = exactly(sizeof *threads);
-        CHECK(threads_read(threads, 1) <= 1);
+        bool whole;
+        CHECK(threads_read(threads, 1, &whole) <= 1);
         free(threads);
         run_code();
     }

@@ -14,7 +14,7 @@
 #define OUT_OF_BOUNDS(destination, size) false
 #endif
 
-bool safe_copy_loads; /* never: each read comes to safe_copy() */
+uint64_t safe_copy_loads_above = UINT64_MAX; /* never: each read comes to safe_copy() */
 bool (*memory_before_copy)(uint64_t address, size_t size);
 void (*memory_fill)(uint8_t *bytes, uint64_t address, size_t size);
 

@@ -14,7 +14,7 @@
 #include "safe_copy.h"
 #include "tape.h"
 
-bool safe_copy_loads; /* never: each read comes to safe_copy() */
+uint64_t safe_copy_loads_above = UINT64_MAX; /* never: each read comes to safe_copy() */
 static bool recording;
 static char text[MAX_LOOK_BYTES];
 
