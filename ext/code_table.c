@@ -85,7 +85,6 @@ void code_table_reset(struct code_table *table) {
     memset(table->codes, 0, sizeof table->codes);
     memset(table->locations, 0, sizeof table->locations);
     memset(table->chains, 0, sizeof table->chains);
-    table->n_sequences = 0;
 }
 
 static uint64_t mix(uint64_t value) {
@@ -304,7 +303,8 @@ static void know(struct code_table *table, const struct raw_frame *frames, size_
         known->versions[i] = cached->version;
     }
     known->n_frames = (uint32_t)count;
-    known->sequence = chain->sequence = ++table->n_sequences;
+    if (!++table->n_sequences) table->n_sequences = 1; /* goes on when the tables are swapped: a name must not come to mean something else */
+    known->sequence = chain->sequence = table->n_sequences;
     known->count = chain->count;
     known->as_awaiter = chain->as_awaiter;
     memcpy(known->locations, chain->locations, chain->count * sizeof chain->locations[0]);

@@ -141,6 +141,9 @@ bool span_link_root_name(const struct span_view *view, char *text, size_t *size)
 
 bool span_link_ended(uint64_t address) {
     uint64_t magic, ended;
-    return address && (!safe_copy_word(&ended, address + offsetof(struct span_cell, ended)) ||
-                       !safe_copy_word(&magic, address + offsetof(struct span_cell, magic)) || magic != SPAN_CELL_MAGIC || ended);
+    if (!address) return false;
+    if (!safe_copy_word(&ended, address + offsetof(struct span_cell, ended)) ||
+        !safe_copy_word(&magic, address + offsetof(struct span_cell, magic)))
+        return drop_count(DROP_unreadable_memory), true;
+    return magic != SPAN_CELL_MAGIC || ended;
 }
