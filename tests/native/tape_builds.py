@@ -20,7 +20,13 @@ VERSION = "{}.{}".format(*sys.version_info[:2])
 
 PYTHON_UNITS = {"caller_stack.c", "module.c", "self_check.c", "span_context.c", "span_facts.c", "span_objects.c"}
 # In their place tapes have a memory and an operating system of their own.
-LIVE_UNITS = {EXT / "os" / "linux.c", EXT / "signals.c", EXT / "signal_origin.c", EXT / "reading.c", *EXT.glob("safe_copy*.c")}
+LIVE_UNITS = {
+    EXT / "os" / "linux.c",
+    EXT / "signals.c",
+    EXT / "signal_origin.c",
+    EXT / "reading.c",
+    *EXT.glob("safe_copy*.c"),
+}
 READERS = sorted(path for path in {*EXT.rglob("*.c")} - LIVE_UNITS if path.name not in PYTHON_UNITS)
 TAPE_SOURCES = [
     TAPES / name for name in ("pages.c", "tape.c", "look.c", "os_of_tape.c", "memory_of_tape.c", "no_signals.c")

@@ -46,9 +46,8 @@ def test_the_program_at_rest_is_seen_as_python_describes_it(swept: Found) -> Non
         for name, chain in swept["tasks"].items()
     }
     waiting = [sample for sample in swept["exact"] if sample.task in chains and sample.state == "3"]
-    assert [
-        sample.task for sample in waiting if sample.frames[-len(chains[sample.task]) :] != chains[sample.task]
-    ] == []
+    ends = [(sample.task, sample.frames[-len(chains[sample.task]) :]) for sample in waiting]
+    assert [(task, end, chains[task]) for task, end in ends if end != chains[task]] == []
     assert sorted(sample.task for sample in swept["exact"] if sample.task) == sorted(
         [
             *("await_each_other", "beside the blocked", "completing", "completing too", "eager child", "ended"),
