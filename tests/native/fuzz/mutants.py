@@ -48,7 +48,7 @@ MUTANTS = [
         "strings",
     ),
     Mutant("read_dict.c", " || entries->count > MAX_DICT_ENTRIES", "", "attributes"),
-    Mutant("code_table.c", "size <= MAX_LINE_TABLE_BYTES ? ", "size <= SIZE_MAX ? ", "code"),
+    Mutant("code_table.c", "if (size > MAX_LINE_TABLE_BYTES) return NULL;", "", "code"),
     Mutant("tick.c", "if (tick->pool_size + count > tick->pool_capacity) {", "if (!tick->pool) {", "tick"),
     Mutant("tick_threads.c", " && slot < MAX_EAGER_SLOTS", "", "eager set"),
     Mutant("cpython/debug_offsets.c", "if (value > in_3_13[i].limit) ", "if (value > UINT64_MAX / 2) ", "offsets"),
