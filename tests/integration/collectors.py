@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -57,6 +58,14 @@ class Arrival:
     def signal(self) -> str:
         """Traces or profiles."""
         return "profiles" if isinstance(self.message, ExportProfilesServiceRequest) else "traces"
+
+
+def closed_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 class Collector:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import threading
 from collections import deque
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from integration.collectors import HttpCollector
+from integration.collectors import HttpCollector, closed_port
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "Everything is ready"
@@ -30,14 +29,6 @@ def program() -> str:
     return path
 
 
-def free_port() -> int:
-    """A port of this machine at which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 class RealCollector:
     """Receives at ``endpoints``; what comes out of its OTLP/HTTP exporter is in ``out``, its own lines in ``log``."""
 
@@ -51,7 +42,7 @@ class RealCollector:
         protocols: tuple[str, ...] = ("http/protobuf", "grpc"),
     ) -> None:
         self.out = HttpCollector()
-        ports = {protocol: free_port() for protocol in protocols}
+        ports = {protocol: closed_port() for protocol in protocols}
         scheme, host = ("https", "localhost") if tls else ("http", "127.0.0.1")
         self.endpoints = {protocol: f"{scheme}://{host}:{port}" for protocol, port in ports.items()}
         self.log: deque[str] = deque(maxlen=KEPT_LINES)

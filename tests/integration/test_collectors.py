@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import socket
 from dataclasses import dataclass
 
 import pytest
 from conformance import check_request
 from integration.applications import Application, Ended, environment, plugin, run, run_all
-from integration.collectors import ACCEPT, BUSY, COLLECTORS, MALFORMED, PARTIAL, SILENT, UNKNOWN, Collector
+from integration.collectors import ACCEPT, BUSY, COLLECTORS, MALFORMED, PARTIAL, SILENT, UNKNOWN, Collector, closed_port
 
 SECRET = "open-sesame"
 EXIT_SECONDS = 5.0 + 1.0  # longer than beside a collector that answers
@@ -45,14 +44,6 @@ CASES = [(kind, behaviour) for behaviour in LINES for kind in COLLECTORS]
 def path_of(kind: str) -> str:
     """What stands behind the host in the endpoint of profiles."""
     return "/v1development/profiles" if kind == "http" else ""
-
-
-def closed_port() -> int:
-    """A port of this machine at which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from integration.applications import INSTRUMENT, PROGRAMS, environment
-from integration.collectors import HttpCollector
+from integration.collectors import HttpCollector, closed_port
 from integration.streams import Streams
 
 WORKERS = 2
@@ -56,19 +55,11 @@ KINDS = {
 }
 
 
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 class Server:
     """A running server and what it has answered."""
 
     def __init__(self, kind: Kind, collector: HttpCollector) -> None:
-        self.port = free_port()
+        self.port = closed_port()
         module, *arguments = kind.command
         bind = f"127.0.0.1:{self.port}" if arguments[-1] == "--bind" else str(self.port)
         variables = {
