@@ -3,11 +3,12 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Self
 
+from . import _otlp_options
 from . import environment_variables as variables
 from ._options import Option, boolean, choice, choices, duration, integer, number, read_variable, text
 from .errors import ConfigurationError
@@ -31,6 +32,11 @@ def _exporter_name(value: object) -> str:
 
 def _option(default: Any, option: Option) -> Any:
     return field(default=default, metadata={"option": option})
+
+
+def _otlp(variable: str, parse: Callable[[object], object], allowed: str, *, secret: bool = False) -> Any:
+    option = Option(variable, parse, allowed, read_by_exporter=True, secret=secret)
+    return field(default=None, metadata={"option": option}, repr=not secret, hash=not secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,21 +88,52 @@ class ProfilerConfig:
     file: str = _option("asyncprof.otlp", Option(variables.OTEL_ASYNCPROF_FILE, text, "a path"))
     exit_signals: bool = _option(True, Option(variables.OTEL_ASYNCPROF_EXIT_SIGNALS, boolean, "true, false"))
     thread_context: bool = _option(False, Option(variables.OTEL_ASYNCPROF_THREAD_CONTEXT, boolean, "true, false"))
+    otlp_protocol: str | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL, choice("http/protobuf", "grpc"), "http/protobuf, grpc"
+    )
+    otlp_endpoint: str | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT,
+        _otlp_options.endpoint,
+        "a URL with http:// or https://, or for gRPC host:port",
+        secret=True,
+    )
+    otlp_headers: Mapping[str, str] | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_HEADERS,
+        _otlp_options.headers,
+        "names with values, both such as a header may have",
+        secret=True,
+    )
+    otlp_timeout: float | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT, duration("s", 0.001, 3600), "0.001 to 3600 seconds"
+    )
+    otlp_compression: str | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION, choice("none", "gzip", "deflate"), "none, gzip, deflate"
+    )
+    otlp_certificate: str | None = _otlp(variables.OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE, text, "a path")
+    otlp_client_key: str | None = _otlp(variables.OTEL_EXPORTER_OTLP_PROFILES_CLIENT_KEY, text, "a path")
+    otlp_client_certificate: str | None = _otlp(
+        variables.OTEL_EXPORTER_OTLP_PROFILES_CLIENT_CERTIFICATE, text, "a path"
+    )
+    otlp_insecure: bool | None = _otlp(variables.OTEL_EXPORTER_OTLP_PROFILES_INSECURE, boolean, "true, false")
 
     def __post_init__(self) -> None:
         for name, option in OPTIONS.items():
             value = getattr(self, name)
+            if value is None and option.read_by_exporter:
+                continue
             try:
                 object.__setattr__(self, name, option.parse(value))
             except (TypeError, ValueError, OverflowError):
-                raise ConfigurationError(f"{name}={value!r} is not allowed (allowed: {option.allowed})") from None
+                raise ConfigurationError(option.refusal(name, value)) from None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ, /, **options: Any) -> Self:
         """The options given here, else the variables, else the defaults; a bad variable gives one line in the log."""
         values = dict(options)
         for name, option in OPTIONS.items():
-            if name not in values and (value := read_variable(option, environ)) is not None:
+            if name in values or option.read_by_exporter:
+                continue
+            if (value := read_variable(option, environ)) is not None:
                 values[name] = value
         if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
             values["enabled"] = False
@@ -114,9 +151,7 @@ class ProfilerConfig:
             try:
                 good[name] = option.parse(value)
             except (TypeError, ValueError, OverflowError):
-                _logger.warning(
-                    "option %s=%r is not allowed (allowed: %s); it is left out", name, value, option.allowed
-                )
+                _logger.warning("option %s; it is left out", option.refusal(name, value))
         return cls.from_env(**good)
 
 

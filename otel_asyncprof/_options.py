@@ -18,6 +18,13 @@ class Option:
     variable: str
     parse: Callable[[object], object]
     allowed: str
+    read_by_exporter: bool = False  # which knows further variables to fall back on; until then the option is None
+    secret: bool = False  # what may hold a secret is not told
+
+    def refusal(self, name: str, value: object) -> str:
+        """What is wrong with the value under this name."""
+        shown = name if self.secret else f"{name}={value!r}"
+        return f"{shown} is not allowed (allowed: {self.allowed})"
 
 
 def boolean(value: object) -> bool:

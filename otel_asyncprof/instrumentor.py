@@ -12,8 +12,9 @@ except ImportError as error:
     ) from error
 
 from ._config import ProfilerConfig
-from ._declarative import options_of_file
+from ._declarative import options_of_file, without_blocks
 from ._profiler import Profiler
+from .export import ProfileExporter
 
 _logger = logging.getLogger(__name__)
 
@@ -41,8 +42,9 @@ class AsyncProfInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         try:
             providers = {name: kwargs.pop(name, None) for name in ("tracer_provider", "meter_provider")}
             options = {name: value for name, value in kwargs.items() if name not in _COMMON_ARGUMENTS}
-            options = options or dict(options_of_file())
-            self._profiler = Profiler(ProfilerConfig.from_options(options), **providers)
+            options = without_blocks(options or options_of_file())
+            exporter = options.pop("exporter") if isinstance(options.get("exporter"), ProfileExporter) else None
+            self._profiler = Profiler(ProfilerConfig.from_options(options), exporter=exporter, **providers)
             self._profiler.start()
         except Exception as error:
             _logger.warning("otel_asyncprof does not profile this process: %s", type(error).__name__, exc_info=True)

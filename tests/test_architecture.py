@@ -58,7 +58,8 @@ PURE_UNITS = {
 # A module may import those before it. A name stands for the module or for the whole subpackage.
 PYTHON_LEVELS = (
     "_version errors environment_variables _native _platform _fork",
-    "_options _probe _declarative",
+    "_options _probe _otlp_options",
+    "_declarative",
     "_config",
     "_callers",
     "formats export _runtime_context span_processor",

@@ -5,10 +5,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from .. import environment_variables as variables
-from .._options import Option, boolean, choice, number, read_variable, text
+from .._options import Option, boolean, choice, duration, read_variable, text
+from .._otlp_options import is_grpc_header_name, is_grpc_target, is_header_name, is_header_value, is_url, split_pair
 from ..errors import ConfigurationError
 
 _logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ _GENERIC = {
     variables.OTEL_EXPORTER_OTLP_PROFILES_INSECURE: "OTEL_EXPORTER_OTLP_INSECURE",
 }
 
-_TIMEOUT = Option(variables.OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT, number(0.001, 3600), "0.001 to 3600 seconds")
+_TIMEOUT = Option(variables.OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT, duration("s", 0.001, 3600), "0.001 to 3600 seconds")
 _COMPRESSION = Option(
     variables.OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION, choice("none", "gzip", "deflate"), "none, gzip, deflate"
 )
@@ -39,9 +40,6 @@ _PROTOCOL = Option(
     variables.OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL, choice("http/protobuf", "grpc"), "http/protobuf, grpc"
 )
 _INSECURE = Option(variables.OTEL_EXPORTER_OTLP_PROFILES_INSECURE, boolean, "true, false")
-
-_GRPC_NAME_CHARACTERS = set("-._0123456789abcdefghijklmnopqrstuvwxyz")
-_NAME_CHARACTERS = set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 def protocol_from_env(environ: Mapping[str, str] = os.environ) -> Protocol:
@@ -163,14 +161,7 @@ def _with_path(base: str) -> str:
 
 
 def _is_endpoint(protocol: Protocol, url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        has_host = bool(parts.hostname)
-    except ValueError:
-        return False
-    if parts.scheme in ("http", "https"):
-        return has_host
-    return protocol == "grpc" and bool(url) and not any(character.isspace() for character in url)
+    return is_grpc_target(url) if protocol == "grpc" else is_url(url)
 
 
 def _allowed(protocol: Protocol) -> str:
@@ -200,14 +191,13 @@ def _parse_headers(protocol: Protocol, variable: str, raw: str) -> dict[str, str
     for position, pair in enumerate(raw.split(","), 1):
         if not pair.strip():
             continue
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        name, value = unquote(name).strip().lower(), unquote(value).strip()
+        name, value = split_pair(pair)
         # Without "=" the whole pair may be the secret; a bad name may be half of one. Then only its place is told.
-        if not equals or not _is_header_name("http/protobuf", name):
+        if not is_header_name(name):
             _logger.warning("%s: pair %d is not name=value and is left out", variable, position)
         elif not _is_header_name(protocol, name):
             _logger.warning("%s: gRPC takes no header %r; it is left out", variable, name)
-        elif not _is_header_value(value):
+        elif not is_header_value(value):
             _logger.warning("%s: the value of %r holds characters no header may have; it is left out", variable, name)
         else:
             headers[name] = value
@@ -220,7 +210,7 @@ def _checked_headers(protocol: Protocol, headers: Mapping[str, str]) -> dict[str
         lowered = name.lower() if isinstance(name, str) else ""
         if not _is_header_name(protocol, lowered):
             raise ConfigurationError(f"header {position} has a name that no header may have")
-        if not _is_header_value(value):
+        if not is_header_value(value):
             raise ConfigurationError(
                 f"the value of the header {name!r} is no text, or holds characters no header may have"
             )
@@ -229,17 +219,4 @@ def _checked_headers(protocol: Protocol, headers: Mapping[str, str]) -> dict[str
 
 
 def _is_header_name(protocol: Protocol, name: str) -> bool:
-    if protocol == "grpc":  # which keeps some for itself, and takes others as bytes
-        return (
-            set(name) <= _GRPC_NAME_CHARACTERS
-            and not name.startswith("grpc-")
-            and not name.endswith("-bin")
-            and bool(name)
-        )
-    return bool(name) and set(name) <= _NAME_CHARACTERS
-
-
-def _is_header_value(value: object) -> bool:
-    if not isinstance(value, str) or value != value.strip():
-        return False
-    return all(" " <= character <= "~" or character == "\t" for character in value)
+    return is_grpc_header_name(name) if protocol == "grpc" else is_header_name(name)

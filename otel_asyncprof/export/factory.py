@@ -1,6 +1,7 @@
 """From the name of an exporter to the exporter."""
 
 from importlib.metadata import entry_points
+from typing import Any
 
 from .._config import EXPORTER_ENTRY_POINTS, ProfilerConfig
 from ..errors import ExporterUnavailable
@@ -8,30 +9,42 @@ from ._base import ProfileExporter
 from ._otlp_settings import protocol_from_env
 
 
-def otlp() -> ProfileExporter:
-    """The OTLP exporter for the protocol that the environment names."""
-    if protocol_from_env() == "grpc":
+def otlp(config: ProfilerConfig | None = None) -> ProfileExporter:
+    """The OTLP exporter for the protocol that the configuration names, else the environment."""
+    protocol = config.otlp_protocol if config is not None else None
+    return _otlp_over(protocol or protocol_from_env(), config)
+
+
+def _otlp_over(protocol: str, config: ProfilerConfig | None) -> ProfileExporter:
+    arguments: dict[str, Any] = {}
+    if config is not None:
+        arguments = {
+            "endpoint": config.otlp_endpoint,
+            "headers": config.otlp_headers,
+            "timeout": config.otlp_timeout,
+            "compression": config.otlp_compression,
+            "certificate_file": config.otlp_certificate,
+            "client_key_file": config.otlp_client_key,
+            "client_certificate_file": config.otlp_client_certificate,
+        }
+    if protocol == "grpc":
         from . import otlp_grpc
 
-        return otlp_grpc.OTLPProfileExporter()
+        return otlp_grpc.OTLPProfileExporter(**arguments, insecure=config.otlp_insecure if config is not None else None)
     from . import otlp_http
 
-    return otlp_http.OTLPProfileExporter()
+    return otlp_http.OTLPProfileExporter(**arguments)
 
 
 def make_exporter(config: ProfilerConfig) -> ProfileExporter:
     """The exporter that the configuration names; ExporterUnavailable when it cannot be made."""
     match config.exporter:
         case "otlp":
-            return otlp()
+            return otlp(config)
         case "otlp_proto_http":
-            from . import otlp_http
-
-            return otlp_http.OTLPProfileExporter()
+            return _otlp_over("http/protobuf", config)
         case "otlp_proto_grpc":
-            from . import otlp_grpc
-
-            return otlp_grpc.OTLPProfileExporter()
+            return _otlp_over("grpc", config)
         case "console":
             from .console import ConsoleProfileExporter
 

@@ -25,7 +25,18 @@ DEFAULTS = {
     "file": "asyncprof.otlp",
     "profile_id": True,
     "thread_context": False,
+    # None: the exporter asks the variables, which have others to fall back on.
+    "otlp_protocol": None,
+    "otlp_endpoint": None,
+    "otlp_headers": None,
+    "otlp_timeout": None,
+    "otlp_compression": None,
+    "otlp_certificate": None,
+    "otlp_client_key": None,
+    "otlp_client_certificate": None,
+    "otlp_insecure": None,
 }
+READ_HERE = {option.variable for option in OPTIONS.values() if not option.read_by_exporter}
 
 GOOD = [
     ("OTEL_ASYNCPROF_ENABLED", "false", "enabled", False),
@@ -99,7 +110,7 @@ def test_a_variable_sets_its_option_alone(variable, text, name, value, warnings_
 
 def test_every_option_has_a_good_value_in_this_table():
     """So that no option is left untested."""
-    assert {variable for variable, *_ in GOOD} == {option.variable for option in OPTIONS.values()}
+    assert {variable for variable, *_ in GOOD} == READ_HERE
 
 
 @pytest.mark.parametrize(("variable", "text"), BAD)
@@ -161,3 +172,48 @@ def test_unchecked_options_lose_only_the_bad_ones(warnings_logged):
         "option link='x' is not allowed (allowed: span, local_root); it is left out",
         f"otel_asyncprof has no option 'colour' (it has: {', '.join(OPTIONS)})",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("otlp_endpoint", " host:4317 ", "host:4317"),
+        ("otlp_headers", "A=1,b=%20x%3D", {"a": "1", "b": "x="}),
+        ("otlp_headers", {"A": "1"}, {"a": "1"}),
+        ("otlp_headers", [{"name": "A", "value": "1"}, {"name": "b", "value": None}], {"a": "1", "b": ""}),
+        ("otlp_timeout", "500ms", 0.5),
+        ("otlp_protocol", "GRPC", "grpc"),
+        ("otlp_insecure", "true", True),
+    ],
+)
+def test_settings_of_otlp_are_options_too(name, value, kept):
+    """In the forms of code, of variables and of OpenTelemetry's configuration schema."""
+    config = ProfilerConfig(**{name: value})
+    assert getattr(config, name) == kept
+    assert hash(config) == hash(dataclasses.replace(config))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"otlp_endpoint": "http://user:sesame@"},
+        {"otlp_endpoint": "sesame sesame"},
+        {"otlp_endpoint": 5},
+        {"otlp_headers": "sesame"},
+        {"otlp_headers": {"key": "sesame\n"}},
+        {"otlp_headers": {"ses ame": "x"}},
+        {"otlp_headers": ["sesame"]},
+        {"otlp_headers": [{"value": "sesame"}]},
+        {"otlp_headers": 5},
+    ],
+)
+def test_what_may_hold_a_secret_is_refused_without_its_text(options, warnings_logged):
+    """In code by an error, elsewhere by a line; a good one is not in the repr."""
+    (name,) = options
+    with pytest.raises(ConfigurationError, match=rf"^{name} is not allowed \(allowed: [^)]*\)$"):
+        ProfilerConfig(**options)
+    assert getattr(ProfilerConfig.from_options(options), name) is None
+    (line,) = warnings_logged()
+    assert line.startswith(f"option {name} is not allowed (allowed: ")
+    assert "sesame" not in line
+    assert "sesame" not in repr(ProfilerConfig(otlp_headers={"a": "sesame"}, otlp_endpoint="http://u:sesame@h"))

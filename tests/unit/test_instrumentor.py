@@ -167,3 +167,10 @@ def test_the_flags_do_not_collide_with_those_of_others():
     assert done.returncode == 0, done.stderr
     assert "--asyncprof_rate" in done.stdout
     assert "--profiles_exporter" in done.stdout
+
+
+def test_an_exporter_may_be_an_object(instrumentor, native):
+    """As for Profiler."""
+    exporter = ConsoleProfileExporter()
+    instrumentor.instrument(exporter=exporter)
+    assert instrumentor.profiler._exporter is exporter
