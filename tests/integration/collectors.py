@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 
 import grpc
@@ -53,6 +55,7 @@ class Arrival:
 
     message: Message
     headers: Mapping[str, str]  # lower-case names
+    seconds_left: float | None = None  # until the client's deadline, which gRPC tells
 
     @property
     def signal(self) -> str:
@@ -143,6 +146,20 @@ class HttpCollector(Collector):
         self._server.server_close()
 
 
+class HttpsCollector(HttpCollector):
+    """The same with TLS, for clients that show a certificate."""
+
+    def __init__(self, files: Path) -> None:
+        super().__init__()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files / "server.crt", files / "server.key")
+        context.load_verify_locations(files / "client.crt")
+        context.verify_mode = ssl.CERT_REQUIRED
+        # Shaken hands by the thread of the request, not by the one that accepts connections.
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self.endpoint = f"https://localhost:{self._server.server_port}"
+
+
 class _Handler(BaseHTTPRequestHandler):
     collector: HttpCollector
     protocol_version = "HTTP/1.1"
@@ -201,7 +218,8 @@ class GrpcCollector(Collector):
 
 
 def _arrival(message: Message, context: grpc.ServicerContext) -> Arrival:
-    return Arrival(message, {name: str(value) for name, value in context.invocation_metadata()})
+    headers = {name: str(value) for name, value in context.invocation_metadata()}
+    return Arrival(message, headers, context.time_remaining())
 
 
 class _Traces(TraceServiceServicer):

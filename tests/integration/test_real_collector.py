@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from integration.applications import Ended, environment, run, run_all
+from integration.certificates import make_certificates
 from integration.real_collector import RealCollector
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -117,16 +117,7 @@ def test_profiles_pass_a_collector_and_join_the_traces(
 @pytest.fixture
 def certificates(tmp_path: Path) -> dict[str, Path]:
     """Keys and certificates for localhost that sign themselves."""
-    for name in ("server", "client"):
-        subprocess.run(
-            [
-                *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
-                *("-addext", "subjectAltName=DNS:localhost"),
-                *("-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.crt"),
-            ],
-            check=True,
-            capture_output=True,
-        )
+    make_certificates(tmp_path)
     return {f"{name}_{kind}": tmp_path / f"{name}.{kind}" for name in ("server", "client") for kind in ("key", "crt")}
 
 

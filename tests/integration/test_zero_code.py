@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conformance import check_request
@@ -60,10 +61,16 @@ def collector() -> Iterator[HttpCollector]:
         yield running
 
 
+def look(ended: Ended) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a program has seen of itself: what is ours, and what there is of anybody's."""
+    ours, all_there_is = json.loads(ended.stdout)
+    return ours, all_there_is
+
+
 def test_a_profiled_process_shows_it(collector: Collector) -> None:
     """What the tests below find missing is there when the profiler runs."""
     ended = run("look.py", env=environment(collector))
-    assert (ended.status, json.loads(ended.stdout), ended.stderr) == (0, PROFILED, "")
+    assert (ended.status, look(ended)[0], ended.stderr) == (0, PROFILED, "")
     assert [arrival.signal for arrival in collector.arrivals] == ["profiles"]
 
 
@@ -96,8 +103,13 @@ def test_switched_off_the_process_is_untouched(
 ) -> None:
     """No thread, no signal handler, no other runtime context, no request, no line."""
     ended, collector = switched_off[variable]
-    assert (ended.status, json.loads(ended.stdout), ended.stderr) == (0, UNTOUCHED, "")
+    untouched, rest = look(ended)
+    assert (ended.status, untouched, ended.stderr) == (0, UNTOUCHED, "")
     assert collector.arrivals == []
+    never_imported = look(switched_off["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"][0])[1]
+    assert set(rest["threads"]) <= set(never_imported["threads"])
+    assert rest["signals"] == never_imported["signals"]
+    assert rest["exit callbacks"] <= never_imported["exit callbacks"]
 
 
 def test_declarative_configuration_reaches_the_profiler(collector: Collector, tmp_path: Path) -> None:
@@ -128,9 +140,19 @@ def test_switched_off_in_the_file_the_process_is_untouched(collector: Collector,
     configuration = CONFIGURATION.replace("timeline: perhaps", line)
     file.write_text(configuration.format(endpoint=collector.endpoint), encoding="utf-8")
     ended = run("look.py", env=environment(collector, OTEL_CONFIG_FILE=str(file)))
-    assert (ended.status, json.loads(ended.stdout)) == (0, UNTOUCHED)
+    assert (ended.status, look(ended)[0]) == (0, UNTOUCHED)
     assert "asyncprof" not in ended.stderr
     assert collector.profiles == []
+
+
+def test_with_the_distro_profiles_go_by_grpc() -> None:
+    """Its default, for traces as for profiles; the endpoint alone is given."""
+    with GrpcCollector() as collector:
+        variables = environment(collector)
+        del variables["OTEL_EXPORTER_OTLP_PROTOCOL"]
+        ended = run("look.py", env=variables)
+        assert (ended.status, ended.stderr) == (0, "")
+        assert [arrival.signal for arrival in collector.arrivals] == ["profiles"]
 
 
 def service_name(request: ExportProfilesServiceRequest) -> str:

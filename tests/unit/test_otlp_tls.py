@@ -1,11 +1,11 @@
 """Both OTLP exporters against servers with TLS."""
 
 import ssl
-import subprocess
 from concurrent import futures
 
 import grpc
 import pytest
+from integration.certificates import make_certificates
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceResponse
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2_grpc import (
     ProfilesServiceServicer,
@@ -21,16 +21,7 @@ SUCCESS, FAILURE = ProfileExportResult.SUCCESS, ProfileExportResult.FAILURE
 def files(tmp_path_factory):
     """A key and a certificate for localhost that signs itself, for the server and for the client."""
     folder = tmp_path_factory.mktemp("tls")
-    for name in ("server", "client"):
-        subprocess.run(
-            [
-                *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
-                *("-addext", "subjectAltName=DNS:localhost"),
-                *("-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"),
-            ],
-            check=True,
-            capture_output=True,
-        )
+    make_certificates(folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """Tells what it sees of itself: a process that is profiled differs from one that is not."""
 
 import asyncio
+import atexit
 import json
 import signal
 import threading
@@ -33,4 +34,5 @@ seen = {
     "handles SIGSEGV": bool(caught_signals() >> (signal.SIGSEGV - 1) & 1),
     "handles SIGBUS": bool(caught_signals() >> (signal.SIGBUS - 1) & 1),
 }
-print(json.dumps(seen))
+all_there_is = {"threads": threads(), "signals": caught_signals(), "exit callbacks": atexit._ncallbacks()}
+print(json.dumps([seen, all_there_is]))
