@@ -86,6 +86,9 @@ async def unsampled_work() -> None:
 
 
 async def main() -> dict[str, float]:
+    # A profiler that was there before the provider learns of it by the first span that becomes current.
+    with tracer.start_as_current_span("first"):
+        pass
     resting = [asyncio.create_task(asyncio.sleep(3600)) for _ in range(RESTING_TASKS)]
     await asyncio.create_task(request())
     await asyncio.create_task(unsampled_work())
