@@ -134,6 +134,17 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     if (safe_copy_faults() != faults) tick->replay_whole = false; /* what is missing is looked for again, rest or not */
 }
 
+uint32_t tick_attribute(struct tick *tick, char *text, size_t size) {
+    static const char ellipsis[] = {'\xe2', '\x80', '\xa6'};
+    if (size > MAX_ATTRIBUTE_BYTES) {
+        size = MAX_ATTRIBUTE_BYTES - sizeof ellipsis;
+        while (size && ((unsigned char)text[size] & 0xc0) == 0x80) size--; /* in the middle of a character */
+        memcpy(text + size, ellipsis, sizeof ellipsis);
+        size += sizeof ellipsis;
+    }
+    return stack_table_string(tick->stacks, text, size);
+}
+
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
     struct span_view view;
     struct link link;
@@ -149,7 +160,7 @@ struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
     memcpy(link.span_id, tick->options.link_local_root ? view.local_root : view.span_id, sizeof link.span_id);
     seen.link = stack_table_link(tick->stacks, &link);
     if (tick->options.attributes & ATTRIBUTE_LOCAL_ROOT_NAME && span_link_root_name(&view, name, &size))
-        seen.local_root_name = stack_table_string(tick->stacks, name, size);
+        seen.local_root_name = tick_attribute(tick, name, size);
     return seen;
 }
 

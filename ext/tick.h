@@ -217,6 +217,11 @@ struct emission {
 };
 void tick_emit(struct tick *tick, const struct emission *emission);
 
+/* For the steps: the string id of an attribute's text. Receivers refuse a whole profile for one that is longer, so it is cut at a
+   character and ends in … */
+#define MAX_ATTRIBUTE_BYTES 2048
+uint32_t tick_attribute(struct tick *tick, char *text, size_t size);
+
 /* For the steps: what a context links to, as the options want it. */
 struct seen_link tick_read_link(struct tick *tick, uint64_t context);
 

@@ -70,7 +70,7 @@ static uint32_t read_name(struct tick *tick, uint32_t position) {
     char name[MAX_STRING_BYTES];
     size_t size;
     if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
-    return task_read_name(&tick->tasks.tasks[position], name, &size) ? stack_table_string(tick->stacks, name, size) : 0;
+    return task_read_name(&tick->tasks.tasks[position], name, &size) ? tick_attribute(tick, name, size) : 0;
 }
 
 static void emit_task(struct tick *tick, uint32_t position) {

@@ -17,6 +17,7 @@ from reader_helpers import as_read
 from targets.hostile_names import FIRST_LINE, NAMES
 
 MAX_THREAD_NAME = 256
+MAX_ATTRIBUTE = 2048  # what receivers take
 MAX_AWAITING_TASKS = 256
 TARGETS = Path(__file__).resolve().parents[1] / "targets"
 
@@ -34,10 +35,10 @@ def named(results: Callable[..., dict[str, Any]]) -> dict[int, list[dict[str, An
     return found
 
 
-def as_thread_name(name: str) -> str:
-    """As much of a thread's name as is kept."""
+def as_kept(name: str, most: int) -> str:
+    """As much of a name as is kept where it is an attribute."""
     read = as_read(name).encode()
-    kept = read if len(read) <= MAX_THREAD_NAME else read[: MAX_THREAD_NAME - 3] + "…".encode()
+    kept = read if len(read) <= most else read[: most - 3].decode(errors="ignore").encode() + "…".encode()
     return kept.decode(errors="ignore")
 
 
@@ -49,13 +50,12 @@ def test_hostile_names_are_exact(named: dict[int, list[dict[str, Any]]], place: 
     assert {(sample["function"], sample["file"]) for sample in samples} == {(as_read(name), as_read(f"/srv/{name}.py"))}
     waiting = [sample for sample in samples if sample["thread_name"] == "MainThread"]
     resting = [sample for sample in samples if sample["thread_name"] != "MainThread"]
-    assert {(sample["task_name"], sample["local_root_name"]) for sample in waiting} == {
-        (as_read(name) or None, as_read(name) or None)
-    }
+    kept = as_kept(name, MAX_ATTRIBUTE) or None
+    assert {(sample["task_name"], sample["local_root_name"]) for sample in waiting} == {(kept, kept)}
     threads = {sample["thread_name"] for sample in resting}
     assert len(threads) == 1
     if name:
-        assert threads == {as_thread_name(name)}
+        assert threads == {as_kept(name, MAX_THREAD_NAME)}
 
 
 def program(name: str, *arguments: str, limits: dict[int, int] | None = None, **variables: str) -> Any:
