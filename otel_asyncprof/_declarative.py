@@ -11,15 +11,21 @@ from . import _otlp_options
 
 _logger = logging.getLogger(__name__)
 
-# How OpenTelemetry's configuration schema names an exporter of any signal, and what is in its block.
+# How OpenTelemetry's configuration schema names the exporters of any signal.
 _EXPORTERS = {"otlp_http": "otlp_proto_http", "otlp_grpc": "otlp_proto_grpc", "otlp_file/development": "file"}
-_SETTINGS = {"endpoint": "otlp_endpoint", "compression": "otlp_compression"}
-_TLS = {
-    "ca_file": "otlp_certificate",
-    "cert_file": "otlp_client_certificate",
-    "key_file": "otlp_client_key",
-    "insecure": "otlp_insecure",
+# Where it has in their blocks what our options are.
+BLOCK_PATHS = {
+    "otlp_endpoint": "endpoint",
+    "otlp_headers": "headers",
+    "otlp_timeout": "timeout",
+    "otlp_compression": "compression",
+    "otlp_certificate": "tls.ca_file",
+    "otlp_client_key": "tls.key_file",
+    "otlp_client_certificate": "tls.cert_file",
+    "otlp_insecure": "tls.insecure",
+    "file": "output_stream",
 }
+_OPTIONS = {path: option for option, path in BLOCK_PATHS.items()}
 
 OTEL_CONFIG_FILE = "OTEL_CONFIG_FILE"
 NAME = "asyncprof"
@@ -70,7 +76,8 @@ def _settings(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
             case _ if value is None or (name == "encoding" and value == "protobuf"):
                 pass
             case "tls" if isinstance(value, Mapping):
-                spread |= {_TLS.get(key, f"{path}.tls.{key}"): file for key, file in value.items() if file is not None}
+                files = {f"tls.{key}": file for key, file in value.items() if file is not None}
+                spread |= {_OPTIONS.get(key, f"{path}.{key}"): file for key, file in files.items()}
             case "headers" | "headers_list":
                 spread["otlp_headers"] = _merged_headers(settings)
             case "timeout":
@@ -78,7 +85,7 @@ def _settings(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
             case "output_stream":
                 spread["file"] = str(value).removeprefix("file://")
             case _:
-                spread[_SETTINGS.get(name, f"{path}.{name}")] = value
+                spread[_OPTIONS.get(name, f"{path}.{name}")] = value
     return spread
 
 

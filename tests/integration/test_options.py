@@ -19,20 +19,11 @@ from integration.collectors import Collector, GrpcCollector, HttpCollector, Http
 
 from otel_asyncprof import ProfilerConfig
 from otel_asyncprof._config import OPTIONS
+from otel_asyncprof._declarative import BLOCK_PATHS
 from otel_asyncprof.export.file import read_profiles
 from otel_asyncprof.formats.stack_sample import StackSample, stack_samples
 
 WAYS = ("environment", "file", "instrument", "Profiler")
-SCHEMA = {  # where OpenTelemetry's configuration schema has it, in the block of an exporter
-    "otlp_endpoint": "endpoint",
-    "otlp_headers": "headers",
-    "otlp_timeout": "timeout",
-    "otlp_compression": "compression",
-    "otlp_certificate": "tls ca_file",
-    "otlp_client_key": "tls key_file",
-    "otlp_client_certificate": "tls cert_file",
-    "otlp_insecure": "tls insecure",
-}
 WITH_ANY_FILE = ("OTEL_CONFIG_FILE is set;", "Attempting to instrument while already instrumented")
 BLOCKS = {"otlp_proto_http": "otlp_http", "otlp": "otlp_grpc"}
 
@@ -214,10 +205,10 @@ def with_folder(value: Any, folder: Path) -> Any:
 
 def in_file(options: dict[str, Any]) -> str:
     """A configuration file; settings of an exporter stand where the schema has them."""
-    plain = {name: value for name, value in options.items() if name not in SCHEMA}
+    plain = {name: value for name, value in options.items() if name == "file" or name not in BLOCK_PATHS}
     block: dict[str, Any] = {}
-    for name in options.keys() & SCHEMA.keys():
-        *outer, inner = SCHEMA[name].split()
+    for name in options.keys() - plain.keys():
+        *outer, inner = BLOCK_PATHS[name].split(".")
         value = options[name]
         if name == "otlp_headers":
             value = [{"name": key, "value": text} for key, text in value.items()]
