@@ -19,6 +19,11 @@ class ConsoleProfileExporter(ProfileExporter):
 
     def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
         out = self._out or sys.stdout
+        # A daemon has none, and a helper process of multiprocessing closes it: nobody is there to look at anything.
+        if out is None or out.closed:
+            self.last_error = "there is no standard output"
+            return ProfileExportResult.FAILURE
+        self.last_error = ""
         out.write(summary(stack_samples(requests), self._max_stacks))
         out.flush()
         return ProfileExportResult.SUCCESS

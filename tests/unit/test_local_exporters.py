@@ -137,3 +137,14 @@ def test_a_file_that_cannot_be_written_is_named_once_with_its_variable(
     (record,) = caplog.records
     assert str(tmp_path / "missing" / "profile.otlp") in record.getMessage()
     assert "OTEL_ASYNCPROF_FILE" in record.getMessage()
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_console_that_is_gone_costs_no_line(closed, monkeypatch):
+    """As in a daemon, and in the helper processes of multiprocessing, which close theirs."""
+    out = io.StringIO()
+    out.close()
+    monkeypatch.setattr("sys.stdout", out if closed else None)
+    exporter = ConsoleProfileExporter()
+    assert exporter.export([b""]) is ProfileExportResult.FAILURE
+    assert exporter.last_error == "there is no standard output"
