@@ -20,6 +20,7 @@
 #include "sampler.h"
 #include "self_check.h"
 #include "span_context.h"
+#include "task_switch.h"
 
 /* Anchors that only C can give: the interpreter, and where 3.11 keeps the running loop of a thread. */
 static int find_native_anchors(void) {
@@ -349,7 +350,9 @@ static int add_constants(PyObject *module) {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0) return module;
+    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&
+        task_switch_init(module) == 0)
+        return module;
     Py_DECREF(module);
     return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "cpython/layout.h"
 #include "span_objects.h"
+#include "thread_context.h"
 
 struct runtime_context {
     PyObject_HEAD
@@ -142,10 +143,18 @@ static PyObject *view_or_context(struct runtime_context *self, PyObject *context
     return result;
 }
 
+/* For readers outside of the process, when that was asked for. */
+static void show(PyObject *context) {
+    const struct view_part *part = context != NULL ? span_view_of(context) : NULL;
+    bool ended = part != NULL && part->cell != NULL && part->cell->fields.ended;
+    thread_context_show(part != NULL && !ended ? &part->fields : NULL);
+}
+
 static PyObject *attach(PyObject *object, PyObject *context) {
     PyObject *view = view_or_context(as_runtime(object), context, NULL, true);
     if (view == NULL) return NULL;
     PyObject *token = context_var_set(as_runtime(object)->context_var, view);
+    if (thread_context_is_on && token != NULL) show(view);
     Py_DECREF(view);
     return token;
 }
@@ -168,6 +177,7 @@ static PyObject *detach(PyObject *object, PyObject *token) {
         if (view != NULL && view != context) unused = context_var_set(self->context_var, view);
         failed = view == NULL || (view != context && unused == NULL);
     }
+    if (thread_context_is_on && !failed) show(view != NULL ? view : context);
     Py_XDECREF(context), Py_XDECREF(view), Py_XDECREF(unused);
     return failed ? NULL : Py_NewRef(Py_None);
 }

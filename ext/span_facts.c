@@ -168,7 +168,7 @@ static int facts_from(PyObject *const item[FACTS], struct span_facts *facts) {
         read_words(item[TRACE_FLAGS], bits) < 0)
         return -1;
     facts->span_id = id[1];
-    facts->flags = (remote ? SPAN_REMOTE : 0) | (bits[1] & 1 ? SPAN_SAMPLED : 0);
+    facts->flags = (remote ? SPAN_REMOTE : 0) | (bits[1] & 1 ? SPAN_SAMPLED : 0) | (bits[1] & 2 ? SPAN_RANDOM_TRACE_ID : 0);
     return 1;
 }
 

@@ -9,7 +9,7 @@
 #define SPAN_VIEW_MAGIC 0x6f7461735f766965ull
 #define SPAN_CELL_MAGIC 0x6f7461735f63656cull
 
-enum { SPAN_SAMPLED = 1, SPAN_REMOTE = 2, SPAN_RECORDING = 4 };
+enum { SPAN_SAMPLED = 1, SPAN_REMOTE = 2, SPAN_RECORDING = 4, SPAN_RANDOM_TRACE_ID = 8 };
 
 struct span_view {
     uint64_t magic;

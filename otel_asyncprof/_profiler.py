@@ -26,7 +26,16 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _copy_method, _exit, _features, _runtime_context, _self_check, span_processor
+    from . import (
+        _anchors,
+        _copy_method,
+        _exit,
+        _features,
+        _runtime_context,
+        _self_check,
+        _thread_context,
+        span_processor,
+    )
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -203,7 +212,9 @@ class Profiler:
             _runtime_context.install()
             span_processor.ensure_registered(self._provider())
             # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
-            self._resource_reader.read(self._provider())
+            resource, _ = self._resource_reader.read(self._provider())
+            if self.config.thread_context:
+                _thread_context.begin(resource)
             _exit.call_at_exit(_shut_down_at_exit)
             _fork.end_with_multiprocessing(_shut_down_at_exit)
             self._start_sampler()
@@ -301,6 +312,7 @@ class Profiler:
         global _active
         _exit.give_signals_back()
         span_processor.watch(None)
+        _thread_context.end()
         _runtime_context.uninstall()
         self._periodic = self._exporter = None
         self._ending = False
@@ -328,6 +340,7 @@ class Profiler:
     def _collect(self) -> list[bytes]:
         self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
+        _thread_context.update(resource)
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]
 
     def _health(self) -> _metrics.Health | None:
@@ -353,6 +366,7 @@ class Profiler:
         self._resource_reader = ResourceReader()
         _metrics.after_fork_in_child()
         try:
+            _thread_context.after_fork_in_child(self._resource_reader.read(self._provider())[0])
             exporter.after_fork()
             self._start_export_thread()
             self._start_sampler()  # last: nothing of this is to be seen in the child's profile

@@ -59,7 +59,8 @@ OTEL_ASYNCPROF_EXIT_SIGNALS = "OTEL_ASYNCPROF_EXIT_SIGNALS"
 the last interval. Default: ``true``."""
 
 OTEL_ASYNCPROF_THREAD_CONTEXT = "OTEL_ASYNCPROF_THREAD_CONTEXT"
-"""``true`` shows the current span to profilers outside the process. Default: ``false``."""
+"""``true`` shows the span of the running task to profilers outside the process, such as OpenTelemetry's eBPF profiler:
+the thread context of OTEP 4947 and the process context of OTEP 4719. CPython 3.12 and 3.13. Default: ``false``."""
 
 OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL = "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL"
 """``http/protobuf`` or ``grpc``. Default: ``OTEL_EXPORTER_OTLP_PROTOCOL``, else ``http/protobuf``."""

@@ -18,6 +18,7 @@ from opentelemetry.trace.propagation import _SPAN_KEY
 from otel_asyncprof import _native
 
 SAMPLED, REMOTE, RECORDING = 1, 2, 4
+RANDOM = 8  # the trace ids of the SDK are random, and it says so
 NO_ID = bytes(8)
 
 provider = TracerProvider()

@@ -34,7 +34,8 @@ C_LEVELS = (
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
     "sampler self_check caller_stack",
-    "span_facts span_objects span_context module",
+    "thread_context",
+    "span_facts span_objects span_context task_switch module",
 )
 PYTHON_UNITS = {
     "module",
@@ -43,6 +44,7 @@ PYTHON_UNITS = {
     "span_facts",
     "self_check",
     "caller_stack",
+    "task_switch",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
     "budget",
@@ -63,7 +65,7 @@ PYTHON_LEVELS = (
     "_config",
     "_callers",
     "formats export _runtime_context span_processor",
-    "_anchors _copy_method _self_check _metrics _exit _features",
+    "_anchors _copy_method _self_check _metrics _exit _features _thread_context",
     "_profiler",
     "__init__",
     "testing instrumentor",

@@ -106,7 +106,7 @@ class Collector:
             self._released.wait(SILENCE_SECONDS)
         return answer
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 50.0) -> bool:
         """Waits until the condition, looked at after each arrival, holds."""
         with self._changed:
             return self._changed.wait_for(condition, seconds)

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace.propagation import _SPAN_KEY
 from span_helpers import (
     NO_ID,
+    RANDOM,
     RECORDING,
     REMOTE,
     SAMPLED,
@@ -44,7 +45,7 @@ def test_view_holds_the_ids_of_the_span(runtimes: Runtimes) -> None:
             "trace_id": trace_id(span),
             "span_id": span_id(span),
             "local_root": span_id(span),
-            "flags": SAMPLED | RECORDING,
+            "flags": SAMPLED | RECORDING | RANDOM,
             "owner": 0,
             "spawner": 0,
             "cell_address": address,
@@ -80,7 +81,7 @@ def test_flags_say_what_kind_of_span_it_is(runtimes: Runtimes) -> None:
     for span in spans:
         with runtimes.active(span) as view:
             flags.append(view["flags"])
-    assert flags == [SAMPLED | RECORDING, 0, SAMPLED | REMOTE, REMOTE, SAMPLED, SAMPLED]
+    assert flags == [SAMPLED | RECORDING | RANDOM, RANDOM, SAMPLED | REMOTE, REMOTE, SAMPLED, SAMPLED | RANDOM]
 
 
 def test_only_a_span_that_has_recorded_has_a_cell(runtimes: Runtimes) -> None:
