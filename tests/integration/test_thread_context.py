@@ -25,6 +25,10 @@ PLACES = [
     "in a task without a span",
     "in the span again",
     "after the span",
+    "in an eager step",
+    "after an eager step",
+    "in the eager task's second step",
+    "after an eager task",
     "in a thread",
     "in a child",
     "when it has ended",
@@ -99,7 +103,7 @@ def test_it_gives_way_to_another_component(program: subprocess.Popen[str]) -> No
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="CPython tells of changes of a dict since 3.12")
 def test_where_it_cannot_be_one_line_says_so(program: subprocess.Popen[str]) -> None:
     """And the profile goes on."""
-    assert [context for _, context, _ in looked_at(program)] == [None] * len(PLACES)
+    assert {context for _, context, _ in looked_at(program)} == {None}
     assert program.wait() == 0
     assert program.stderr is not None
     assert program.stderr.read() == f"{NOT_PUBLISHED}this version of CPython does not tell of changes\n"

@@ -48,6 +48,22 @@ async def main() -> None:
     await asyncio.gather(with_span(), without_span())
 
 
+async def eager_child() -> None:
+    with tracer.start_as_current_span("eager"):
+        stop_here("in an eager step")
+        await asyncio.sleep(0)
+        stop_here("in the eager task's second step")
+
+
+async def eager() -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    with tracer.start_as_current_span("parent"):
+        child = asyncio.create_task(eager_child())
+        stop_here("after an eager step")
+        await child
+        stop_here("after an eager task")
+
+
 def in_a_thread() -> None:
     with tracer.start_as_current_span("thread"):
         stop_here("in a thread")
@@ -66,6 +82,8 @@ profiler = Profiler(exporter=InMemoryProfileExporter(), thread_context=True)
 profiler.start()
 with tracer.start_as_current_span("around"):
     asyncio.run(main())
+    if hasattr(asyncio, "eager_task_factory"):
+        asyncio.run(eager())
 thread = threading.Thread(target=in_a_thread)
 thread.start()
 thread.join()
