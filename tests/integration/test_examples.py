@@ -58,7 +58,7 @@ def test_five_lines_print_the_children_on_their_parent() -> None:
 def test_the_application_without_profiling_code_is_profiled() -> None:
     """The entry point alone starts the profiler."""
     output = run(INSTRUMENT, sys.executable, "zero_code.py", **ONLY_PROFILES)
-    assert set(heaviest(output, "worker")) == {"<module> > main > TaskGroup.__aexit__ > worker > sleep"}
+    assert heaviest(output, "worker")[0] == "<module> > main > TaskGroup.__aexit__ > worker > sleep"
 
 
 def test_slow_spans_finds_the_code_of_each_span() -> None:
@@ -88,9 +88,7 @@ def test_the_service_shows_the_slow_query_below_its_page() -> None:
         output, _ = service.communicate(timeout=60)
     finally:
         service.kill()
-    stacks = {stack[stack.index(" > page > ") :] for stack in heaviest(output, "query")}
-    assert " > page > reviews > query > sleep" in stacks
-    assert stacks <= {" > page > reviews > query > sleep", " > page > prices > query > sleep"}
+    assert heaviest(output, "query")[0].endswith(" > page > reviews > query > sleep")
 
 
 def asked(url: str) -> bytes:
