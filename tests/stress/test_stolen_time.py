@@ -1,4 +1,4 @@
-"""Where a hypervisor steals time, a thread that has run may show no CPU time at all: what it has changed is seen all the same."""
+"""Where a hypervisor steals time, a short run may show no CPU time at all: what it has changed is seen all the same."""
 
 from __future__ import annotations
 
