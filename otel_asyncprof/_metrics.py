@@ -60,6 +60,18 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class ProfilerStatus:
+    """What the profiler is doing and what became of the profiles."""
+
+    running: bool
+    exported_intervals: int
+    failed_intervals: int
+    exporter: str | None
+    last_error: str
+    stats: "ProfilerStats | None"
+
+
+@dataclass(frozen=True)
 class Health:
     """What is known of one run of the profiler."""
 

@@ -5,7 +5,6 @@ import logging
 import os
 import threading
 import weakref
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +14,7 @@ from opentelemetry.trace import TracerProvider
 
 from . import _fork, _metrics, _platform
 from ._config import ProfilerConfig
+from ._metrics import ProfilerStatus
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
 from .export._base import ProfileExporter
@@ -52,18 +52,6 @@ EXIT_TIMEOUT_MILLIS = EXIT_TIMEOUT * 1000
 # Reentrant: a signal handler that stops the profiler may interrupt start() or stop() in the same thread.
 _lifecycle = threading.RLock()
 _active: "weakref.ref[Profiler] | None" = None  # from the beginning of its start to the end of its stop
-
-
-@dataclass(frozen=True)
-class ProfilerStatus:
-    """What the profiler is doing and what became of the profiles."""
-
-    running: bool
-    exported_intervals: int
-    failed_intervals: int
-    exporter: str | None
-    last_error: str
-    stats: "ProfilerStats | None"
 
 
 class Profiler:
