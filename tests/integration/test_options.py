@@ -231,15 +231,16 @@ def in_file(options: dict[str, Any]) -> str:
 
 def start(way: str, table: list[Row], folder: Path, variables: dict[str, str]) -> Ended:
     """Runs the program with the options of some rows, given in one of the ways."""
+    length = "long" if not table or table[0].scenario == "https" else "short"
     if way == "environment":
         given = {OPTIONS[row.option].variable: with_folder(row.text, folder) for row in table}
-        return run("options.py", env=variables | given)
+        return run("options.py", length, env=variables | given)
     options = {row.option: with_folder(row.value, folder) for row in table}
     if way == "file":
         file = folder / "otel.yaml"
         file.write_text(in_file(options), encoding="utf-8")
-        return run("options.py", env=variables | {"OTEL_CONFIG_FILE": str(file)})
-    return run("options.py", way, json.dumps(options), env=variables, launch="plain")
+        return run("options.py", length, env=variables | {"OTEL_CONFIG_FILE": str(file)})
+    return run("options.py", length, way, json.dumps(options), env=variables, launch="plain")
 
 
 @dataclass(frozen=True)

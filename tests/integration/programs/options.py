@@ -1,4 +1,7 @@
-"""Does something of all that an option may change, and tells what it sees of itself; code sets it up when told so."""
+"""Does something of all that an option may change, and tells what it sees of itself; code sets it up when told so.
+
+The first argument is "long", or "short" where it matters only whether profiles are sent, and where to.
+"""
 
 import asyncio
 import json
@@ -17,7 +20,7 @@ from opentelemetry.trace import SpanKind
 from otel_asyncprof import Profiler
 from otel_asyncprof.instrumentor import AsyncProfInstrumentor
 
-TICKS_OF_A_STEP = 30
+TICKS_OF_A_STEP = {"long": 15, "short": 1}[sys.argv[1]]
 INTERVALS = 2
 RESTING_TASKS = 1000
 DEPTH = 20
@@ -29,7 +32,7 @@ trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(spans))
 tracer = trace.get_tracer("options")
 unsampled = TracerProvider(sampler=ALWAYS_OFF).get_tracer("unsampled")
 
-match sys.argv[1:]:
+match sys.argv[2:]:
     case ["instrument", options]:
         AsyncProfInstrumentor().instrument(**json.loads(options))
         profiler = AsyncProfInstrumentor().profiler
@@ -49,12 +52,15 @@ def exports() -> int:
 
 
 async def until_seen() -> None:
-    """Until the sampler has looked often enough, without being busy."""
+    """Until the sampler has looked often enough; mostly running, as it looks at what runs in each tick."""
     if profiler is None or not profiler.is_running:
         return
     end = ticks() + TICKS_OF_A_STEP
     while ticks() < end:
-        await asyncio.sleep(0.02)
+        end_of_turn = time.perf_counter() + 0.005
+        while time.perf_counter() < end_of_turn:
+            pass
+        await asyncio.sleep(0.001)
 
 
 async def deep(depth: int) -> None:
