@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from otel_asyncprof.cli import demo, report, run
+from otel_asyncprof.cli import demo, export, report, run
 from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, Failure, say
 
-_COMMANDS = (run, report, demo)
+_COMMANDS = (run, report, export, demo)
 
 
 class _Version(argparse.Action):

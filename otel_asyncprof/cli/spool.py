@@ -3,6 +3,7 @@
 Each process appends to files of its own, messages behind their lengths, so that what a killed process has written counts.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import TYPE_CHECKING
 from ..formats.otlp import delimited, messages_of
 
 if TYPE_CHECKING:
+    from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
     from ..formats.recording import Recording
 
+_PID = "process.pid"
 _PROFILES, _TRACES, _NOTE = ".profiles", ".traces", ".note"
 
 
@@ -45,19 +49,32 @@ class Spool:
 
         from ..formats.recording import Recording
 
-        return Recording(
-            [ProfilesData.FromString(message) for message in self._messages(_PROFILES)],
-            [TracesData.FromString(message) for message in self._messages(_TRACES)],
-        )
+        recording = Recording()
+        for pid, message in self._messages(_PROFILES):
+            profiles = ProfilesData.FromString(message)
+            for of_process in profiles.resource_profiles:
+                _name_process(of_process.resource, pid)
+            recording.profiles.append(profiles)
+        for pid, message in self._messages(_TRACES):
+            traces = TracesData.FromString(message)
+            for of_spans in traces.resource_spans:
+                _name_process(of_spans.resource, pid)
+            recording.traces.append(traces)
+        return recording
 
     def notes(self) -> list[tuple[int, str]]:
         """Processes that are not recorded, with the reasons."""
         files = sorted(self.folder.glob(f"*{_NOTE}"))
         return [(int(file.stem), file.read_text(encoding="utf-8", errors="replace")) for file in files]
 
-    def _messages(self, suffix: str) -> Iterator[bytes]:
+    def _messages(self, suffix: str) -> Iterator[tuple[int, bytes]]:
         for file in sorted(self.folder.glob(f"*{suffix}")):
-            try:
-                yield from messages_of(file.read_bytes())
-            except EOFError:  # the process was killed while it wrote
-                continue
+            with contextlib.suppress(EOFError):  # the process was killed while it wrote
+                for message in messages_of(file.read_bytes()):
+                    yield int(file.stem), message
+
+
+def _name_process(resource: "Resource", pid: int) -> None:
+    """Adds the process's id, which OpenTelemetry's resource need not have and by which people tell processes apart."""
+    if not any(attribute.key == _PID for attribute in resource.attributes):
+        resource.attributes.add(key=_PID).value.int_value = pid
