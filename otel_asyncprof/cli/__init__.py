@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from otel_asyncprof.cli import demo, export, report, run
+from otel_asyncprof.cli import demo, diff, export, questions, report, run
 from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, Failure, say
 
-_COMMANDS = (run, report, export, demo)
 
 
 class _Version(argparse.Action):
@@ -31,8 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        command.add_command(commands)
+    run.add_command(commands)
+    report.add_command(commands)
+    questions.add_commands(commands)
+    diff.add_command(commands)
+    export.add_command(commands)
+    demo.add_command(commands)
     if given[:1] == ["run"]:
         own, kind, program = run.split_arguments(commands.choices["run"], given[1:])
         chosen = parser.parse_args(["run", *own])

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, say
 from .output import Output
+from .values import duration, rate
 
 if TYPE_CHECKING:
     from ..analysis.findings import Findings
@@ -24,29 +24,8 @@ HELP = "run a program and profile it"
 USAGE_LINE = "%(prog)s [options] (script.py | -m module | -- program) [arguments]"
 EPILOG = "What follows the script, the module or the program belongs to it. Exit status: the program's own."
 SHOWN_SPANS = 3
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(k?)(?:hz)?", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?", re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_PROFILES_EXPORTER")
 _LEFT_OUT = {"none", ""}
-
-
-def rate(text: str) -> int:
-    """Looks per second: 100, 100hz or 1khz."""
-    found = _RATE.fullmatch(text.strip())
-    value = float(found[1]) * (1000 if found[2] else 1) if found else 0
-    if not 1 <= value <= 1000 or value != int(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is no rate from 1 to 1000 (100, 250hz, 1khz)")
-    return int(value)
-
-
-def duration(text: str) -> float:
-    """Seconds: 30, 500ms, 10s, 5m or 1h."""
-    found = _DURATION.fullmatch(text.strip())
-    seconds = float(found[1]) * _SECONDS[(found[2] or "s").lower()] if found else 0
-    if seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time (30, 500ms, 10s, 5m, 1h)")
-    return seconds
 
 
 def add_command(commands: Any) -> None:

@@ -1,7 +1,7 @@
 """OTLP ProfilesData -> for each process its samples, with the times at which they were taken where these are known."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .stack_sample import Identity, Reader, StackSample, stack_sample
@@ -20,6 +20,14 @@ class TimedSample:
     sample: StackSample
     cpu_at: tuple[int, ...]  # ns since 1970
     wall_at: tuple[tuple[int, int], ...]  # (ns since 1970, ns); empty without a timeline
+
+    def since(self, begin_ns: int, period_ns: int) -> "TimedSample":
+        """What was seen of it from a time on."""
+        cpu_at = tuple(time for time in self.cpu_at if time >= begin_ns)
+        wall_at = tuple((time, value) for time, value in self.wall_at if time >= begin_ns)
+        times = tuple(sorted([*cpu_at, *(time for time, _ in wall_at)]))
+        cpu_ns, wall_ns = period_ns * len(cpu_at), sum(value for _, value in wall_at)
+        return TimedSample(replace(self.sample, cpu_ns=cpu_ns, wall_ns=wall_ns, timestamps=times), cpu_at, wall_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,16 @@ class ProcessProfile:
     def name(self) -> str:
         """What people know the process by."""
         return " ".join(part for part in (self.service or "process", str(self.pid or "")) if part)
+
+    def since(self, begin_ns: int) -> "ProcessProfile":
+        """What was seen from a time on; all of a profile without a timeline that ends after it."""
+        if self.end_ns < begin_ns:
+            return replace(self, samples=())
+        if not self.has_timeline:
+            return self
+        kept = tuple(timed.since(begin_ns, self.period_ns) for timed in self.samples)
+        samples = tuple(timed for timed in kept if timed.wall_at or timed.cpu_at)
+        return replace(self, samples=samples, start_ns=max(self.start_ns, begin_ns))
 
     @property
     def has_timeline(self) -> bool:
