@@ -102,9 +102,15 @@ class Findings:
         return Links(self.samples)
 
     @cached_property
+    def n_observations(self) -> int:
+        """How often a stack was seen; without a timeline, how many different ones."""
+        return sum(timed.n_observations for process in self.processes for timed in process.samples)
+
+    @cached_property
     def n_linked(self) -> int:
-        """Samples that are linked to a span."""
-        return sum(1 for sample in self.samples if sample.span_id)
+        """Of these, how many are linked to a span."""
+        timed_samples = [timed for process in self.processes for timed in process.samples]
+        return sum(timed.n_observations for timed in timed_samples if timed.sample.span_id)
 
     @property
     def start_ns(self) -> int:

@@ -24,7 +24,9 @@ def text_of(split: Split) -> str:
     """A split for people: the largest share first."""
     total = sum(split.values())
     shares = sorted(split.items(), key=lambda item: -item[1])
-    return ", ".join(f"{state} {value / total:.0%}" for state, value in shares if value / total >= 0.005) if total else ""
+    return (
+        ", ".join(f"{state} {value / total:.0%}" for state, value in shares if value / total >= 0.005) if total else ""
+    )
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,24 @@
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from importlib import import_module
 
-from otel_asyncprof.cli import demo, diff, export, questions, report, run
 from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, Failure, say
 
+# Each command is a module, which only its own use imports: --help has to be there at once.
+COMMANDS = {
+    "run": "run a program and profile it",
+    "report": "tell what a recording says, on the terminal or as one page",
+    "traces": "list the requests of a recording",
+    "queries": "list the queries of a recording, and who asked for them",
+    "stacks": "list the stacks on which time was spent",
+    "diff": "compare two recordings",
+    "export": "write a recording in another format",
+    "doctor": "check this interpreter, its packages and the way to the receiver",
+    "demo": "run a small web service, send it requests, and lead its slow queries back to request and code",
+}
 
 
 class _Version(argparse.Action):
@@ -25,25 +35,8 @@ class _Version(argparse.Action):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs one command; its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM, description="Which request and which line of code asked for a slow query."
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    run.add_command(commands)
-    report.add_command(commands)
-    questions.add_commands(commands)
-    diff.add_command(commands)
-    export.add_command(commands)
-    demo.add_command(commands)
-    if given[:1] == ["run"]:
-        own, kind, program = run.split_arguments(commands.choices["run"], given[1:])
-        chosen = parser.parse_args(["run", *own])
-        chosen.kind, chosen.program = kind, program
-    else:
-        chosen = parser.parse_args(given)
-    signal.signal(signal.SIGTERM, _end)
     try:
+        chosen = _parse(given)
         status: int = chosen.run(chosen)
         sys.stdout.flush()
         return status
@@ -58,6 +51,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    """Ends by an exception, so that every child process is ended on the way out."""
-    sys.exit(128 + number)
+def _parse(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description="Which request and which line of code asked for a slow query."
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    name = given[0] if given else ""
+    for known, description in COMMANDS.items():
+        of_command = commands.add_parser(
+            known, help=description, description=f"{description[0].upper()}{description[1:]}."
+        )
+        if known == name:
+            module = import_module(f"otel_asyncprof.cli.{known}")
+            module.add_arguments(of_command)
+    if name != "run":
+        return parser.parse_args(given)
+    own, kind, program = module.split_arguments(commands.choices[name], given[1:])
+    chosen = parser.parse_args([name, *own])
+    chosen.kind, chosen.program = kind, program
+    return chosen

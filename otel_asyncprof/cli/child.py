@@ -15,7 +15,7 @@ _SENT_BY_KERNEL = 1  # si_code from here on: by a terminal to all of its foregro
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The program's exit status; minus the number of the signal that has ended it. OSError when it cannot be started."""
+    """The program's exit status, or minus the signal that has ended it. OSError when it cannot be started."""
     watched = _FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
@@ -46,7 +46,7 @@ def _discard(watched: set[signal.Signals]) -> None:
 
 
 def end_like(status: int) -> int:
-    """The exit status that stands for the program's; dies by a signal, as the program did, without dumping core twice."""
+    """The exit status that stands for the program's; dies by a signal, as the program did, but dumps no core."""
     if status >= 0:
         return status
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -12,13 +12,11 @@ from .values import percent
 if TYPE_CHECKING:
     from ..analysis.comparison import Change, Comparison, Operation
 
-HELP = "compare two recordings"
 SHOWN_FUNCTIONS = 10
 
 
-def add_command(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    parser = commands.add_parser("diff", help=HELP, description=HELP)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments to its parser."""
     parser.add_argument("before", metavar="A", help="a recording")
     parser.add_argument("after", metavar="B", help="a later recording of the same work")
     parser.add_argument(

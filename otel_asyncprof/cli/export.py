@@ -1,18 +1,14 @@
 """`otel-asyncprof export`: a recording in the formats of other tools."""
 
 import argparse
-from typing import Any
 
 from .messages import Failure, say
 from .output import Output
 from .reading import read_file
 
-HELP = "write a recording in another format"
 
-
-def add_command(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    parser = commands.add_parser("export", help=HELP, description=HELP)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments to its parser."""
     parser.add_argument("file", metavar="FILE", help="a recording: otel-asyncprof run -o FILE")
     Output.add_arguments(parser, "the file to write; - is stdout", required=True)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")

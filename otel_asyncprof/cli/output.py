@@ -1,7 +1,6 @@
 """Where a command writes its result, and in which format."""
 
 import argparse
-import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,10 @@ class Output:
             help=f"{', '.join(FORMAT_NAMES)} or html (default: what the suffix of FILE says)",
         )
         parser.add_argument(
-            "--mode", choices=("wall", "cpu"), default="wall", help="which time a format that holds one shows (default wall)"
+            "--mode",
+            choices=("wall", "cpu"),
+            default="wall",
+            help="which time a format that holds one shows (default wall)",
         )
 
     @classmethod
@@ -75,6 +77,8 @@ class Output:
             return False
         content = self._content(recording)
         if self.path.name.lower().endswith(".gz") and content[:2] != b"\x1f\x8b":
+            import gzip
+
             content = gzip.compress(content, mtime=0)
         if str(self.path) == "-":
             _write_all(1, content)

@@ -1,4 +1,4 @@
-"""`otel-asyncprof traces`, `queries` and `stacks`: one question each to a recording."""
+"""What the questions to a recording have in common: `otel-asyncprof traces`, `queries` and `stacks`."""
 
 import argparse
 import dataclasses
@@ -17,25 +17,18 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-def _add(commands: Any, name: str, help_text: str, slowest: str, answer: "Callable[[Findings, bool], _Answer]") -> None:
-    parser = commands.add_parser(name, help=help_text, description=help_text)
+def add_arguments(
+    parser: argparse.ArgumentParser, name: str, slowest: str, answer: "Callable[[Findings, bool], Answer]"
+) -> None:
+    """Adds the arguments of a question to its parser."""
     parser.add_argument("file", metavar="FILE", help="a recording: otel-asyncprof run -o FILE")
     parser.add_argument("--slowest", action="store_true", help=slowest)
-    parser.add_argument(
-        "--since", type=duration, metavar="TIME", help="only the last 30s, 10m or 1h of the recording"
-    )
+    parser.add_argument("--since", type=duration, metavar="TIME", help="only the last 30s, 10m or 1h of the recording")
     parser.add_argument("--service", metavar="NAME", help="only this service")
     parser.add_argument("-n", type=_count, default=SHOWN, metavar="NUMBER", help=f"show so many (default {SHOWN})")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--fail-if-empty", action="store_true", help="exit status 1 when nothing is found")
     parser.set_defaults(run=lambda chosen: _run(chosen, name, answer))
-
-
-def add_commands(commands: Any) -> None:
-    """Adds the commands to the parser's commands."""
-    _add(commands, "traces", "list the requests of a recording", "the slowest first, instead of the newest", _traces)
-    _add(commands, "queries", "list its queries and who asked for them", "by the slowest run, instead of by all runs", _queries)
-    _add(commands, "stacks", "list the stacks on which time was spent", "those waiting the longest, instead of all time", _stacks)
 
 
 def _count(text: str) -> int:
@@ -45,7 +38,7 @@ def _count(text: str) -> int:
 
 
 @dataclasses.dataclass
-class _Answer:
+class Answer:
     """What was found, as values of the analysis, and how they are shown."""
 
     found: Sequence[Any]
@@ -53,7 +46,7 @@ class _Answer:
     to_json: Callable[[Any], dict[str, Any]]
 
 
-def _run(chosen: argparse.Namespace, name: str, answer: "Callable[[Findings, bool], _Answer]") -> int:
+def _run(chosen: argparse.Namespace, name: str, answer: "Callable[[Findings, bool], Answer]") -> int:
     findings = _narrowed(read_findings(chosen.file), chosen)
     found = answer(findings, chosen.slowest)
     shown = found.found[: chosen.n]
@@ -88,30 +81,3 @@ def _why_empty(findings: "Findings", name: str) -> str:
     if not findings.spans.by_id:
         return "no spans in what you asked for; `otel-asyncprof run --instrument` records them"
     return "no queries in what you asked for: no span has db.query.text, db.statement or db.system"
-
-
-def _traces(findings: "Findings", slowest: bool) -> _Answer:
-    from .tables import request_json, request_lines
-
-    requests = findings.requests()
-    if not slowest:
-        requests.sort(key=lambda slow: -slow.span.start_ns)
-    return _Answer(requests, request_lines, request_json)
-
-
-def _queries(findings: "Findings", slowest: bool) -> _Answer:
-    from .tables import query_json, query_lines
-
-    queries = findings.queries()
-    if slowest:
-        queries.sort(key=lambda query: -query.durations_ns[-1])
-    return _Answer(queries, query_lines, query_json)
-
-
-def _stacks(findings: "Findings", slowest: bool) -> _Answer:
-    from .tables import stack_json, stack_lines
-
-    stacks = findings.stacks()
-    if slowest:
-        stacks.sort(key=lambda stack: -stack.split.get("waiting", 0))
-    return _Answer(stacks, stack_lines, stack_json)

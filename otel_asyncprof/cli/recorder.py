@@ -206,7 +206,9 @@ def _instrument(settings: RunSettings) -> None:
     exporters = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("METRICS", "LOGS")}
     exporters["OTEL_TRACES_EXPORTER"] = "otlp" if settings.otlp else "none"
     disabled = ",".join(filter(None, [os.environ.get(_DISABLED), "asyncprof"]))  # it is started here, not there
-    with _variables({**exporters, **{name: os.environ[name] for name in exporters if name in os.environ}, _DISABLED: disabled}):
+    with _variables(
+        {**exporters, **{name: os.environ[name] for name in exporters if name in os.environ}, _DISABLED: disabled}
+    ):
         if find_spec("opentelemetry.instrumentation") is not None:
             from opentelemetry.instrumentation.auto_instrumentation import initialize
 

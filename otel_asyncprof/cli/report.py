@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .messages import Style, duration_text, say, write_lines
 from .output import Output
@@ -11,13 +11,11 @@ from .reading import read_file, read_findings
 if TYPE_CHECKING:
     from ..analysis.findings import Findings
 
-HELP = "tell what a recording says"
 SHOWN = 5
 
 
-def add_command(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    parser = commands.add_parser("report", help=HELP, description=HELP)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments to its parser."""
     parser.add_argument("file", metavar="FILE", help="a recording: otel-asyncprof run -o FILE")
     parser.add_argument("-o", "--output", metavar="PAGE", help="write one self-contained HTML page instead")
     parser.set_defaults(run=run)
@@ -47,7 +45,7 @@ def lines_of(findings: "Findings", style: Style) -> list[str]:
     from ..analysis.split import text_of
     from .tables import query_lines, request_lines, stack_lines
 
-    n_samples = len(findings.samples)
+    n_samples = findings.n_observations
     linked = f", {findings.n_linked / n_samples:.0%} linked" if n_samples else ""
     seconds = duration_text(findings.end_ns - findings.start_ns)
     lines = [style.bold(f"{seconds}: {n_samples:,} samples{linked}, {len(findings.spans.by_id):,} spans")]

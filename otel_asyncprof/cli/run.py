@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, say
 from .output import Output
@@ -20,20 +20,26 @@ if TYPE_CHECKING:
     from ..analysis.findings import Findings
     from .spool import Spool
 
-HELP = "run a program and profile it"
-USAGE_LINE = "%(prog)s [options] (script.py | -m module | -- program) [arguments]"
-EPILOG = "What follows the script, the module or the program belongs to it. Exit status: the program's own."
+_USAGE = "%(prog)s [options] (script.py | -m module | -- program) [arguments]"
+_EPILOG = "What follows the script, the module or the program belongs to it. Exit status: the program's own."
 SHOWN_SPANS = 3
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_PROFILES_EXPORTER")
 _LEFT_OUT = {"none", ""}
 
 
-def add_command(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    parser = commands.add_parser("run", help=HELP, description=HELP, usage=USAGE_LINE, epilog=EPILOG)
-    parser.add_argument("-r", "--rate", type=rate, metavar="HZ", help="looks per second (default 100; 1khz is understood)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments to its parser."""
+    parser.usage, parser.epilog = _USAGE, _EPILOG
     parser.add_argument(
-        "-d", "--duration", type=duration, default=0.0, metavar="TIME", help="stop profiling after 30, 10s or 5m; the program goes on"
+        "-r", "--rate", type=rate, metavar="HZ", help="looks per second (default 100; 1khz is understood)"
+    )
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=duration,
+        default=0.0,
+        metavar="TIME",
+        help="stop profiling after 30, 10s or 5m; the program goes on",
     )
     Output.add_arguments(parser, "write the profile to FILE")
     parser.add_argument(
@@ -55,10 +61,8 @@ def add_command(commands: Any) -> None:
 
 
 def split_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
-    """Our own arguments, what follows them ("script", "module", "program" or ""), and the program with its arguments."""
-    takes_value = {
-        option for action in parser._actions if action.nargs != 0 for option in action.option_strings
-    } - {"--instrument", "--no-instrument"}
+    """Our own arguments, what follows them ("script", "module", "program" or ""), and what is to be run."""
+    takes_value = {option for action in parser._actions if action.nargs != 0 for option in action.option_strings}
     position = 0
     while position < len(arguments):
         argument = arguments[position]
@@ -185,10 +189,18 @@ def _print_env(environment: dict[str, str]) -> int:
     lines = []
     for name, option in OPTIONS.items():
         value = getattr(config, name)
-        text = ",".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = (
+            ",".join(value)
+            if isinstance(value, tuple)
+            else str(value).lower()
+            if isinstance(value, bool)
+            else str(value)
+        )
         lines.append(f"{option.variable}={text}")
     shown = {option.variable for option in OPTIONS.values()}
-    lines += [f"{name}={value}" for name, value in environment.items() if name.startswith("OTEL_") and name not in shown]
+    lines += [
+        f"{name}={value}" for name, value in environment.items() if name.startswith("OTEL_") and name not in shown
+    ]
     write_lines(sorted(lines))
     return 0
 
@@ -202,7 +214,7 @@ def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> No
         say(f"process {pid} was not profiled: {reason}")
     if not recording.profiles and not recording.traces:
         if not spool.notes():
-            say("no process was profiled: the program is not Python, ignores PYTHONPATH, or ended at once or by SIGKILL")
+            say("no process was profiled: the program is not Python, ignores PYTHONPATH, or was killed at once")
         return
     try:
         written = output.write(recording)
@@ -219,7 +231,7 @@ def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read
     """What was seen, in a few lines, and what can be asked next."""
     from ..analysis.split import text_of
 
-    n_samples, n_spans = len(findings.samples), len(findings.spans.by_id)
+    n_samples, n_spans = findings.n_observations, len(findings.spans.by_id)
     share = f", {findings.n_linked / n_samples:.0%} linked to one of {n_spans:,} spans" if n_spans and n_samples else ""
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
     lines = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}; CPU {cpu}; {text_of(findings.split())}"]

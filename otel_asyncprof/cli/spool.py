@@ -1,6 +1,6 @@
 """The folder in which processes leave what they record, until `otel-asyncprof run` reads it at the end.
 
-Each process appends to files of its own, messages behind their lengths, so that what a killed process has written counts.
+Each process appends to files of its own, messages behind their lengths: what a killed process has written counts.
 """
 
 import contextlib

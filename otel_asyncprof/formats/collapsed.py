@@ -25,7 +25,9 @@ def to_collapsed(profiles: "Iterable[ProfilesData]", mode: str = "wall") -> byte
     for process in process_profiles(profiles):
         for timed in process.samples:
             totals[timed.sample.frames] += value_of(timed.sample, mode)
-    lines = [f"{';'.join(map(_text, frames))} {round(total / 1000)}\n" for frames, total in totals.most_common() if total]
+    lines = [
+        f"{';'.join(map(_text, frames))} {round(total / 1000)}\n" for frames, total in totals.most_common() if total
+    ]
     return "".join(lines).encode(errors="replace")
 
 

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 58  # of the processed format; Firefox Profiler upgrades older ones
 _GECKO_VERSION = 31
 _INTERVAL_MARKER = 1
-CATEGORIES = (("Other", "grey"), ("running", "green"), ("waiting", "transparent"), ("ready", "yellow"), ("blocked", "red"))
+CATEGORIES = (
+    ("Other", "grey"),
+    ("running", "green"),
+    ("waiting", "transparent"),
+    ("ready", "yellow"),
+    ("blocked", "red"),
+)
 _LINK = "Link"
 _LINK_SCHEMA = {
     "name": _LINK,

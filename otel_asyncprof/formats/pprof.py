@@ -63,9 +63,8 @@ class _Builder:
         """Adds one sample."""
         sample = timed.sample
         stack = [self._location(frame) for frame in reversed(sample.frames)]
-        count = len(timed.wall_at) or len(timed.cpu_at) or 1
         labels = [self._label(key, value) for key, value in labels_of(process, sample).items()]
-        values = (count, sample.cpu_ns, sample.wall_ns)
+        values = (timed.n_observations, sample.cpu_ns, sample.wall_ns)
         self._samples.append(_packed(1, stack) + _packed(2, values) + b"".join(_message(3, label) for label in labels))
 
     def finished(self, processes: list[ProcessProfile], mode: str) -> bytes:

@@ -21,6 +21,11 @@ class TimedSample:
     cpu_at: tuple[int, ...]  # ns since 1970
     wall_at: tuple[tuple[int, int], ...]  # (ns since 1970, ns); empty without a timeline
 
+    @property
+    def n_observations(self) -> int:
+        """How often it was seen; at least once."""
+        return max(len(self.wall_at), len(self.cpu_at), 1)
+
     def since(self, begin_ns: int, period_ns: int) -> "TimedSample":
         """What was seen of it from a time on."""
         cpu_at = tuple(time for time in self.cpu_at if time >= begin_ns)

@@ -1,7 +1,7 @@
 """A recording: the profiles and traces of one run, and the bytes of a file that holds them.
 
 The file is OTLP/JSON, one message a line, with profiles and traces side by side: what the Collector's file exporter
-writes and its `otlpjsonfile` receiver reads. What the `file` exporter writes, and single protobuf messages, are read too.
+writes and its `otlpjsonfile` receiver reads. What the `file` exporter writes, and single messages, are read too.
 """
 
 import gzip

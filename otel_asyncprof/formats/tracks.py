@@ -1,7 +1,7 @@
 """Samples laid out in time: for formats that draw what happened when.
 
-With a timeline an observation covers the time from the last look to its own. Without one, what was seen is laid out from
-the profile's start, one after the other.
+With a timeline an observation covers the time from the last look to its own. Without one, what was seen is laid out
+from the profile's start, one after the other.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -46,7 +46,7 @@ def _data(findings: Findings) -> dict[str, Any]:
     return {
         "title": ", ".join(process.name for process in findings.processes) or "empty recording",
         "seconds": duration_text(findings.end_ns - findings.start_ns),
-        "samples": len(findings.samples),
+        "samples": findings.n_observations,
         "linked": findings.n_linked,
         "spans": len(findings.spans.by_id),
         "cpu": duration_text(sum(sample.cpu_ns for sample in findings.samples)),
