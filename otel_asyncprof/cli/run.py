@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, say
+from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, plain, say
 from .output import Output
 from .values import duration, rate
 
@@ -118,9 +118,9 @@ def run(chosen: argparse.Namespace) -> int:
     if "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "") and not chosen.service_name:
         environment.pop("OTEL_SERVICE_NAME")
     sends = any(environment.get(name, "").lower() not in _LEFT_OUT for name in _ENDPOINTS)
-    output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}.jsonl")
-    if str(output.path) == "-":
+    if chosen.output == "-":
         raise Failure("stdout belongs to the program: say -o FILE", USAGE)
+    output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}.jsonl")
     output.check()
     folder = tempfile.mkdtemp(prefix="otel-asyncprof-")
     try:
@@ -250,11 +250,11 @@ def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read
     lines = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}; CPU {cpu}; {text_of(findings.split())}"]
     for slow in findings.requests()[:SHOWN_SPANS]:
         split = f" ({text_of(slow.split)})" if slow.split else ""
-        lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {slow.span.name}{split}")
+        lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {plain(slow.span.name)}{split}")
     for query in sorted(findings.queries(), key=lambda query: -query.durations_ns[-1])[:SHOWN_SPANS]:
         slowest = query.slowest
         by = f"  by {slowest.caller}" if slowest.caller else ""
-        lines.append(f"query    {duration_text(slowest.span.duration_ns)}  {_cut(query.statement)}{by}")
+        lines.append(f"query    {duration_text(slowest.span.duration_ns)}  {plain(_cut(query.statement))}{plain(by)}")
     if path is not None:
         lines.append(f"written  {path}")
         if can_be_read:

@@ -46,7 +46,7 @@ def test_collapsed_stacks_are_one_line_each_with_microseconds() -> None:
         "main (/app/shop.py:90);Shop.handler (/app/shop.py:20);fetch_lines (/app/orders.py:7);"
         "Connection.fetch (/env/lib/python3.12/site-packages/driver/connection.py:690) 80000",
         "worker (/app/pool.py:4) 80000",
-        "main (/app/shop.py:90);Shop.handler (/app/shop.py:20);gefährlich:<b>\u2028</script> (/app/ö dir/a.py:3) 25000",
+        "main (/app/shop.py:90);Shop.handler (/app/shop.py:20);gefährlich:<b> </script> (/app/ö dir/a.py:3) 25000",
         "main (/app/shop.py:90);Shop.handler (/app/shop.py:20) 15000",
         "",
     ]
