@@ -291,3 +291,25 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://host:4318" in lines
     assert "OTEL_EXPORTER_OTLP_HEADERS=(not shown)" in lines
     assert not any("secret" in line for line in lines)
+
+
+def test_with_an_endpoint_profiles_and_traces_are_sent_and_no_file_is_made(tmp_path: Path) -> None:
+    """A run beside a receiver: what it gets belongs together."""
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    from otel_asyncprof.analysis.spans import read_spans
+    from otel_asyncprof.demo.receiver import Receiver
+    from otel_asyncprof.formats.stack_sample import stack_samples
+
+    with Receiver() as receiver:
+        options = ("--endpoint", receiver.endpoint, "--protocol", "http/protobuf", "--service-name", "orders")
+        done = otel_asyncprof("run", *options, SHOP, cwd=tmp_path, OTEL_METRICS_EXPORTER="none")
+    assert done.returncode == 0, done.stderr
+    spans = {(span.id, span.service) for span in read_spans(map(TracesData.FromString, receiver.traces))}
+    assert (len(spans), {service for _, service in spans}) == (9, {"orders"})
+    links = {(sample.trace_id, sample.span_id) for sample in stack_samples(receiver.profiles) if sample.span_id}
+    assert links
+    assert links <= {span_id for span_id, _ in spans}
+    assert list(tmp_path.iterdir()) == []
+    assert "linked to one of 9 spans" in done.stderr
+    assert "written" not in done.stderr

@@ -17,7 +17,8 @@ except SystemExit:
     pass
 print(*set(sys.modules) - before, file=sys.stderr)
 """
-HEAVY = {"asyncio", "opentelemetry", "google", "grpc", "requests", "importlib.metadata", "inspect", "logging", "tempfile"}
+HEAVY = {"asyncio", "opentelemetry", "google", "grpc", "requests", "importlib.metadata", "inspect", "logging"}
+HEAVY |= {"tempfile"}
 
 
 def loaded_by(arguments: list[str]) -> set[str]:

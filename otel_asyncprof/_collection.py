@@ -1,0 +1,48 @@
+"""What was seen and is not exported yet: others may look at it before, and nothing is lost by that."""
+
+import threading
+from collections.abc import Callable
+
+_LISTENERS_LIMIT = 16
+
+Listener = Callable[[list[bytes]], None]
+
+_listeners: list[Listener] = []
+
+
+def listen(listener: Listener) -> None:
+    """Has a function called with all that is collected from now on, in whichever thread collects; not twice."""
+    if listener not in _listeners and len(_listeners) < _LISTENERS_LIMIT:
+        _listeners.append(listener)
+
+
+class Collection:
+    """Requests between the sampler, of which everything can be taken once, and the exporter."""
+
+    def __init__(self, collect: Callable[[], list[bytes]]) -> None:
+        self._collect = collect
+        self._lock = threading.Lock()
+        self._kept: list[bytes] = []
+
+    def look(self) -> None:
+        """Collects what was seen until now, and keeps it for the next export."""
+        with self._lock:
+            self._kept += self._collect_and_tell()
+
+    def take(self) -> list[bytes]:
+        """All that was seen and not exported yet."""
+        with self._lock:
+            kept, self._kept = self._kept, []
+            return [*kept, *self._collect_and_tell()]
+
+    def after_fork_in_child(self) -> None:
+        """The parent exports what it has kept; whoever held the lock is not here."""
+        self._lock = threading.Lock()
+        self._kept = []
+
+    def _collect_and_tell(self) -> list[bytes]:
+        requests = self._collect()
+        if requests:
+            for listener in _listeners:
+                listener(requests)
+        return requests
