@@ -1,6 +1,7 @@
 """What was seen and is not exported yet: others may look at it before, and nothing is lost by that."""
 
 import threading
+import weakref
 from collections.abc import Callable
 
 _LISTENERS_LIMIT = 16
@@ -8,12 +9,30 @@ _LISTENERS_LIMIT = 16
 Listener = Callable[[list[bytes]], None]
 
 _listeners: list[Listener] = []
+_current: "weakref.ref[Collection] | None" = None
 
 
 def listen(listener: Listener) -> None:
     """Has a function called with all that is collected from now on, in whichever thread collects; not twice."""
     if listener not in _listeners and len(_listeners) < _LISTENERS_LIMIT:
         _listeners.append(listener)
+
+
+def begin(collect: Callable[[], list[bytes]]) -> "Collection":
+    """The collection of a profiler that starts, or starts anew in the child of a fork."""
+    global _current
+    collection = Collection(collect)
+    _current = weakref.ref(collection)
+    return collection
+
+
+def look() -> bool:
+    """Has the listeners see what was seen until now; false when no profiler runs."""
+    collection = _current() if _current is not None else None
+    if collection is None:
+        return False
+    collection.look()
+    return True
 
 
 class Collection:
@@ -34,11 +53,6 @@ class Collection:
         with self._lock:
             kept, self._kept = self._kept, []
             return [*kept, *self._collect_and_tell()]
-
-    def after_fork_in_child(self) -> None:
-        """The parent exports what it has kept; whoever held the lock is not here."""
-        self._lock = threading.Lock()
-        self._kept = []
 
     def _collect_and_tell(self) -> list[bytes]:
         requests = self._collect()

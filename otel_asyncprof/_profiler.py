@@ -13,8 +13,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _fork, _metrics, _platform
-from ._collection import Collection
+from . import _collection, _fork, _metrics, _platform
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -90,7 +89,6 @@ class Profiler:
         self._lost_before: _metrics.Lost | None = None
         self._anchors: dict[str, int] = {}
         self._features = 0
-        self._collection = Collection(self._collect)
         self._busy = threading.Lock()  # held while start() or stop() is at work
         self._stop_asked = self._ending = False
         self._tasks_per_tick = 0  # no limit but the budget; for tests
@@ -170,11 +168,6 @@ class Profiler:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.shutdown()
-
-    def look(self) -> None:
-        """Has those who listen to the collection see what was seen until now; it is exported with the next interval."""
-        if self.is_running:
-            self._collection.look()
 
     # What it is doing
 
@@ -257,7 +250,12 @@ class Profiler:
         assert self._exporter is not None
         watch = _exit.ExitWatch(self.config.exit_signals, self._hurry)
         self._periodic = PeriodicExport(
-            self._collection.take, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
+            _collection.begin(self._collect).take,
+            self._exporter,
+            self.config.interval,
+            self._prepare_thread,
+            self._settle,
+            watch,
         )
         _native.ignore_thread(self._periodic.start())
         watch.take_signals()
@@ -364,7 +362,6 @@ class Profiler:
             return
         self._periodic = None
         self._resource_reader = ResourceReader()
-        self._collection.after_fork_in_child()
         _metrics.after_fork_in_child()
         try:
             exporter.after_fork()
@@ -377,12 +374,6 @@ class Profiler:
     def _forget_run(self) -> None:
         _native.stop()
         self._put_back()
-
-
-def active_profiler() -> Profiler | None:
-    """The profiler that runs in this process."""
-    profiler = _active() if _active is not None else None
-    return profiler if profiler is not None and profiler.is_running else None
 
 
 def _another_is_active() -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 from opentelemetry import trace
 
 from . import _collection
-from ._profiler import active_profiler
 from .formats.stack_sample import stack_samples
 
 Scope = MutableMapping[str, Any]
@@ -84,9 +83,7 @@ async def _headers() -> list[tuple[bytes, bytes]]:
     if not context.is_valid:
         return []
     headers = [(b"x-trace-id", format(context.trace_id, "032x").encode())]
-    profiler = active_profiler()
-    if profiler is not None:
-        await asyncio.to_thread(profiler.look)
+    if await asyncio.to_thread(_collection.look):
         times = _times.take(context.trace_id)
         shown = [f"{state};dur={times[state] / 1e6:.1f}" for state in STATES if times[state]]
         if shown:
