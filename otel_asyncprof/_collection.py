@@ -1,21 +1,28 @@
 """What was seen and is not exported yet: others may look at it before, and nothing is lost by that."""
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Protocol
 
-_LISTENERS_LIMIT = 16
+_logger = logging.getLogger(__name__)
 
-Listener = Callable[[list[bytes]], None]
 
-_listeners: list[Listener] = []
+class Listener(Protocol):
+    """Who wants to see what was collected."""
+
+    def add(self, requests: list[bytes]) -> None:
+        """Called in whichever thread collects."""
+
+
+_listeners: "weakref.WeakSet[Listener]" = weakref.WeakSet()
 _current: "weakref.ref[Collection] | None" = None
 
 
 def listen(listener: Listener) -> None:
-    """Has a function called with all that is collected from now on, in whichever thread collects; not twice."""
-    if listener not in _listeners and len(_listeners) < _LISTENERS_LIMIT:
-        _listeners.append(listener)
+    """Has an object see all that is collected from now on, for as long as it lives."""
+    _listeners.add(listener)
 
 
 def begin(collect: Callable[[], list[bytes]]) -> "Collection":
@@ -56,7 +63,9 @@ class Collection:
 
     def _collect_and_tell(self) -> list[bytes]:
         requests = self._collect()
-        if requests:
-            for listener in _listeners:
-                listener(requests)
+        for listener in list(_listeners) if requests else ():
+            try:
+                listener.add(requests)
+            except Exception:
+                _logger.debug("what was collected could not be looked at", exc_info=True)
         return requests

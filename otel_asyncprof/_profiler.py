@@ -249,13 +249,9 @@ class Profiler:
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
         watch = _exit.ExitWatch(self.config.exit_signals, self._hurry)
+        collect = _collection.begin(self._collect).take
         self._periodic = PeriodicExport(
-            _collection.begin(self._collect).take,
-            self._exporter,
-            self.config.interval,
-            self._prepare_thread,
-            self._settle,
-            watch,
+            collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
         )
         _native.ignore_thread(self._periodic.start())
         watch.take_signals()

@@ -47,9 +47,6 @@ class _TraceTimes:
             return self._times.pop(trace_id, Counter())
 
 
-_times = _TraceTimes()
-
-
 class ServerTimingMiddleware:
     """Adds Server-Timing and X-Trace-Id to each response that has a span.
 
@@ -61,8 +58,9 @@ class ServerTimingMiddleware:
     def __init__(self, app: App, *, enabled: bool = True) -> None:
         self._app = app
         self._enabled = enabled
+        self._times = _TraceTimes()
         if enabled:
-            _collection.listen(_times.add)
+            _collection.listen(self._times)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or anything else that ASGI has."""
@@ -72,20 +70,19 @@ class ServerTimingMiddleware:
 
         async def send_with_times(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *await _headers()]}
+                message = {**message, "headers": [*message.get("headers", ()), *await self._headers()]}
             await send(message)
 
         await self._app(scope, receive, send_with_times)
 
-
-async def _headers() -> list[tuple[bytes, bytes]]:
-    context = trace.get_current_span().get_span_context()
-    if not context.is_valid:
-        return []
-    headers = [(b"x-trace-id", format(context.trace_id, "032x").encode())]
-    if await asyncio.to_thread(_collection.look):
-        times = _times.take(context.trace_id)
-        shown = [f"{state};dur={times[state] / 1e6:.1f}" for state in STATES if times[state]]
-        if shown:
-            headers.append((b"server-timing", ", ".join(shown).encode()))
-    return headers
+    async def _headers(self) -> list[tuple[bytes, bytes]]:
+        context = trace.get_current_span().get_span_context()
+        if not context.is_valid:
+            return []
+        headers = [(b"x-trace-id", format(context.trace_id, "032x").encode())]
+        if await asyncio.to_thread(_collection.look):
+            times = self._times.take(context.trace_id)
+            shown = [f"{state};dur={times[state] / 1e6:.1f}" for state in STATES if times[state]]
+            if shown:
+                headers.append((b"server-timing", ", ".join(shown).encode()))
+        return headers

@@ -1,6 +1,6 @@
 """IPython and Jupyter: `%load_ext otel_asyncprof.ipython`, then `%%asyncprof` as the first line of a cell.
 
-The cell itself is left to IPython, which runs it as it would without the line: `await` works, on the notebook's own loop.
+The cell itself is left to IPython, which runs it as it would without the line: `await` works, on its own loop.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""pytest: --asyncprof profiles the tests, --asyncprof-max-block fails those whose tasks hold the event loop too long."""
+"""pytest: --asyncprof profiles the tests, --asyncprof-max-block fails those whose tasks hold the loop too long."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ class SessionProfile:
         own = [frame for frame in hold.frames if not is_library(frame.file)] or hold.frames
         stack = "".join(f"\n  {plain(str(frame))}" for frame in own)
         held, allowed = duration_text(hold.least_ns), duration_text(max_block * 1e9)
-        return f"{plain(hold.task_name)} held the event loop for at least {held} ({allowed} are allowed), at last in{stack}"
+        who = plain(hold.task_name)
+        return f"{who} held the event loop for at least {held} ({allowed} are allowed), at last in{stack}"
 
     def end(self) -> None:
         """Writes what is left."""

@@ -68,7 +68,7 @@ PYTHON_LEVELS = (
     "testing instrumentor asgi",
     "analysis",
     "demo cli",
-    "testing_session",
+    "testing_session ipython",
     "__main__ pytest_plugin",
 )
 PRIVATE_OTEL = {"export/_sdk_transport.py", "_runtime_context.py"}

@@ -39,7 +39,8 @@ def run() -> Iterator[Callable[..., list[Any]]]:
 def test_a_cell_is_profiled_on_the_loop_that_runs_it(run: Callable[..., list[Any]], capsys, tmp_path: Path) -> None:
     """Its value, its strings and its line numbers are what they are without the line."""
     file = tmp_path / "cell.speedscope.json"
-    cell = f"%%asyncprof -r 200 -n 3 -o '{file}'\nawait slow()\ntext = '''a\n  b'''\n(asyncio.get_running_loop() is loop, text)"
+    body = "await slow()\ntext = '''a\n  b'''\n(asyncio.get_running_loop() is loop, text)"
+    cell = f"%%asyncprof -r 200 -n 3 -o '{file}'\n{body}"
     _, result = run(SLOW, cell)
     assert result == (True, "a\n  b")
     out = capsys.readouterr().out.splitlines()
