@@ -110,9 +110,11 @@ def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) ->
     from .analysis.split import text_of
     from .formats.process_profile import process_profiles
 
-    (process,) = process_profiles(map(ProfilesData.FromString, profile.requests)) or [None]
-    kept = tuple(timed for timed in process.samples if timed.sample.thread_id not in left_out) if process else ()
-    findings = Findings([replace(process, samples=kept)] if process else [], [])
+    processes = [
+        replace(process, samples=tuple(timed for timed in process.samples if timed.sample.thread_id not in left_out))
+        for process in process_profiles(map(ProfilesData.FromString, profile.requests))
+    ]
+    findings = Findings(processes, [])
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
     seconds = duration_text(profile.stats.elapsed_seconds * 1e9)
     head = f"asyncprof: {seconds}, {findings.n_observations} samples, CPU {cpu}; {text_of(findings.split())}"

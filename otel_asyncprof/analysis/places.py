@@ -5,7 +5,11 @@ from collections.abc import Iterable
 
 from ..formats.stack_sample import Frame
 
-_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib(64)?/python3\.\d+t?/|^<|^$")
+# The demo's application is one like any other, wherever it is installed; scripts in bin/ only start something.
+_LIBRARY = re.compile(
+    r"/(site|dist)-packages/(?!otel_asyncprof/demo/app/)|/lib(64)?/python3\.\d+t?/(?!site-packages|dist-packages)"
+    r"|/bin/[^/]+(?<!\.py)$|^<|^$"
+)
 
 
 def is_library(file: str) -> bool:

@@ -58,7 +58,8 @@ def test_a_test_fails_whose_task_holds_the_loop_too_long_and_no_other(folder: Pa
     assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     (held,) = re.findall(r"^_+ test_that_holds_the_loop _+\n(.*?)^_", done.stdout, re.MULTILINE | re.DOTALL)
     first, *stack = held.strip().splitlines()
-    assert re.fullmatch(r"Task-\d+ held the event loop for at least [\d.]+ m?s \(300 ms are allowed\), at last in", first)
+    pattern = r"Task-\d+ held the event loop for at least [\d.]+ m?s \(300 ms are allowed\), at last in"
+    assert re.fullmatch(pattern, first)
     assert stack[-1].endswith("test_it.py:5 sleep_in_the_loop")
     assert not any("site-packages" in line for line in stack)
     assert "its own reason" in done.stdout
