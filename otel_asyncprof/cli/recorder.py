@@ -155,7 +155,7 @@ def _configuration(settings: RunSettings) -> ProfilerConfig:
     options: dict[str, Any] = {}
     if not os.environ.get(OPTIONS["timeline"].variable):
         options["timeline"] = True
-    if not os.environ.get(OPTIONS["sample_attributes"].variable):
+    if settings.running_only or not os.environ.get(OPTIONS["sample_attributes"].variable):  # the state among them
         options["sample_attributes"] = SAMPLE_ATTRIBUTES
     if not settings.otlp:
         options["exporter"] = "otlp"  # is not made; "none" would switch the profiler off
@@ -203,12 +203,13 @@ class _Limits:
 
 def _instrument(settings: RunSettings) -> None:
     """What opentelemetry-instrument does, but for the exporters that nobody asked for."""
-    exporters = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("METRICS", "LOGS")}
-    exporters["OTEL_TRACES_EXPORTER"] = "otlp" if settings.otlp else "none"
-    disabled = ",".join(filter(None, [os.environ.get(_DISABLED), "asyncprof"]))  # it is started here, not there
-    with _variables(
-        {**exporters, **{name: os.environ[name] for name in exporters if name in os.environ}, _DISABLED: disabled}
-    ):
+    variables = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("METRICS", "LOGS")}
+    variables["OTEL_TRACES_EXPORTER"] = "otlp" if settings.otlp else "none"
+    variables |= {name: os.environ[name] for name in variables if name in os.environ}
+    # It is started here, and neither there nor by a configuration file.
+    variables[_DISABLED] = ",".join(filter(None, [os.environ.get(_DISABLED), "asyncprof"]))
+    variables[OPTIONS["enabled"].variable] = "false"
+    with _variables(variables):
         if find_spec("opentelemetry.instrumentation") is not None:
             from opentelemetry.instrumentation.auto_instrumentation import initialize
 
