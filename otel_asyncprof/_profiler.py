@@ -374,7 +374,10 @@ def _another_is_active() -> bool:
 def _shut_down_at_exit() -> None:
     profiler = _active() if _active is not None else None
     if profiler is not None:
-        profiler.shutdown(EXIT_TIMEOUT_MILLIS)
+        try:
+            profiler.shutdown(EXIT_TIMEOUT_MILLIS)
+        except (KeyboardInterrupt, SystemExit):  # of a signal handler: somebody does not want to wait
+            _native.stop()
 
 
 def _after_fork_in_child() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 from integration.applications import environment
-from integration.collectors import Collector, HttpCollector
+from integration.collectors import SILENT, Collector, HttpCollector
 from stress.deaf_collectors import DEAF, Deaf
 
 from otel_asyncprof.formats.stack_sample import stack_samples
@@ -297,6 +297,25 @@ def test_a16_a_collector_that_takes_nothing_delays_the_end_by_the_timeout_alone(
     assert len(outcome.log) == 1, outcome.stderr
     assert "Fatal" not in outcome.stderr
     assert outcome.seconds < 30
+
+
+@pytest.mark.parametrize("end", ["time.sleep(1000)", "asyncio.run(asyncio.sleep(1000))", "sys.exit(3)"])
+def test_an_interrupt_during_the_last_export_ends_the_process(end: str) -> None:
+    """The collector is silent: a second Ctrl-C says that nobody is to wait for it, and shows nothing of ours."""
+    with HttpCollector(SILENT) as collector:
+        process = start(START + "ready(); " + end, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint)
+        exits = end.startswith("sys.exit")
+
+        def interrupt_the_export() -> None:
+            assert collector.wait_for(lambda: len(collector.profiles) == 1)
+            process.send_signal(INT)
+
+        threading.Thread(target=interrupt_the_export, daemon=True).start()
+        outcome = finish(process, () if exits else (INT,))
+    assert outcome.status == (3 if exits else -INT)
+    assert outcome.log == []
+    assert "otel_asyncprof" not in outcome.stderr
+    assert "ignored" not in outcome.stderr
 
 
 def test_a_main_thread_that_never_runs_python_dies_all_the_same() -> None:
