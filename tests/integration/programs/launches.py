@@ -16,7 +16,7 @@ from otel_asyncprof import Profiler
 
 # No shell, which unblocks signals.
 COMMANDS = [
-    ["/usr/bin/env", "grep", "-Eh", "^(Sig|Shd|Max)", "/proc/self/status", "/proc/self/limits"],
+    ["/usr/bin/env", "grep", "-Eh", "^(Sig[^Q]|Shd|Max)", "/proc/self/status", "/proc/self/limits"],
     ["/usr/bin/env", "ls", "/proc/self/fd"],
     ["/usr/bin/env"],
 ]
