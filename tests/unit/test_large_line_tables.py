@@ -19,7 +19,7 @@ SOURCE = "async def waits_{0}(first, second):{1} await first.wait()\n await seco
 
 
 def with_line_table(number: int, size: int) -> Callable[[asyncio.Event, asyncio.Event], Coroutine[Any, Any, None]]:
-    """A function that waits so many lines and one below its first, then on the next one, with a line table of that size."""
+    """A function that waits so many lines and one below its first, then on the next; its line table has that size."""
     namespace: dict[str, Any] = {}
     exec(SOURCE.format(number, "\n" * (number + 1)), namespace)
     code = namespace[f"waits_{number}"].__code__
