@@ -65,8 +65,9 @@ class HttpTransport:
 
     def unlock_after_fork(self) -> None:
         """In the child of a fork: urllib3 takes locks at exit that a thread of the parent may have held."""
-        with suppress(AttributeError):  # names that requests and urllib3 keep private, or a session of another kind
-            for adapter in self._transport._session.adapters.values():
+        transport: Any = self._transport
+        with suppress(AttributeError):  # private names of requests and urllib3, or a session of another kind
+            for adapter in transport._session.adapters.values():
                 for manager in (adapter.poolmanager, *adapter.proxy_manager.values()):
                     for pool in list(manager.pools._container.values()):
                         if pool.pool is not None:

@@ -45,7 +45,7 @@ tracer = trace.get_tracer("torture")
 
 
 class SpansBetweenForks(OTLPSpanExporter):
-    """Has forks wait for it: a child of a fork in its midst can hang at exit, in urllib3, with or without a profiler."""
+    """Has forks wait for it: a child of one in its midst can hang at exit, in urllib3, with or without a profiler."""
 
     def __init__(self) -> None:
         super().__init__()
