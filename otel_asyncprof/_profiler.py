@@ -101,7 +101,7 @@ class Profiler:
         if not self.config.enabled or (self.config.exporter == "none" and self._given_exporter is None):
             _logger.debug("otel_asyncprof is switched off")
             return False
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self.is_running:
                 _logger.warning("otel_asyncprof is already running; this start does nothing")
                 return True
@@ -117,7 +117,7 @@ class Profiler:
 
     def start_or_raise(self) -> None:
         """Starts profiling, or raises ProfilerUnavailable with the reason and leaves nothing behind."""
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self._shut_down:
                 raise ProfilerUnavailable("this profiler was shut down")
             if self._busy.locked() or _another_is_active():
@@ -153,7 +153,7 @@ class Profiler:
     def shutdown(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Like stop(), for good: the exporter is shut down too. May be called twice."""
         result = self._stop(timeout_millis, keep_given_exporter=False)
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if not self._shut_down:
                 self._shut_down = True
                 if self._given_exporter is not None:
@@ -256,7 +256,7 @@ class Profiler:
         watch.take_signals()
 
     def _stop(self, timeout_millis: float, *, keep_given_exporter: bool) -> bool:
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self._busy.locked():  # by the very steps that the caller, a signal handler, has interrupted
                 self._stop_asked = True
                 return True
