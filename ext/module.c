@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -260,6 +261,17 @@ static PyObject *exit_signals_restore(PyObject *Py_UNUSED(module), PyObject *Py_
     return Py_NewRef(Py_None);
 }
 
+static PyObject *exit_signal_unmoved(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    int number;
+    PyObject *function;
+    struct sigaction action;
+    if (!PyArg_ParseTuple(arguments, "iO:exit_signal_unmoved", &number, &function)) return NULL;
+    if (sigaction(number, NULL, &action) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+    PyObject *result = PyObject_CallNoArgs(function);
+    sigaction(number, &action, NULL);
+    return result;
+}
+
 static PyObject *exit_begin(PyObject *Py_UNUSED(module), PyObject *number) {
     int signal = (int)PyLong_AsLong(number);
     if (PyErr_Occurred()) return NULL;
@@ -322,6 +334,7 @@ static PyMethodDef functions[] = {
     {"exit_signal_is_default", exit_signal_is_default, METH_O, "Whether the kernel acts on a signal by default."},
     {"exit_signal_take", exit_signal_take, METH_VARARGS, "Keeps a signal back that ends the process by default."},
     {"exit_signals_restore", exit_signals_restore, METH_NOARGS, "Gives back the signals that were taken."},
+    {"exit_signal_unmoved", exit_signal_unmoved, METH_VARARGS, "Calls a function, then puts the kernel's action back as it was."},
     {"exit_begin", exit_begin, METH_O, "Tells the export thread that the process is to die by a signal."},
     {"exit_die", exit_die, METH_O, "Dies by a signal."},
     {"exit_watch", exit_watch, METH_O, "Announces the export thread: signals are left to it."},

@@ -244,9 +244,14 @@ static bool put_on_top(int signal) {
         __atomic_store_n(&level->previous, &level->found[1], __ATOMIC_RELEASE);
     forget_newcomer(signal, above, level->previous);
     if (level_in_force(signal) == (int)above) return true;
-    sigaction(number, level->previous, NULL); /* an interposer kept the signal for itself */
-    levels_used[signal]--;
-    return false;
+    /* Somebody came or went since, and may lead to this level; or an interposer, who says it is ours, kept the signal for itself. */
+    struct sigaction said;
+    if (sigaction(number, NULL, &said) == 0 && level_of((uintptr_t)said.sa_sigaction) == (int)above &&
+        level_in_force(signal) != (int)above) {
+        sigaction(number, level->previous, NULL);
+        levels_used[signal]--;
+    }
+    return is_on_top(signal);
 }
 
 static bool prove(void) {
@@ -277,14 +282,10 @@ bool signals_check(void) {
     bool ours = true;
     if (!begin_change()) return true;
     for (int signal = 0; signal < SIGNALS; signal++) {
-        if (is_on_top(signal)) continue;
-        if (reinstalls[signal] < MAX_REINSTALLS) {
-            reinstalls[signal]++;
-            ours = put_on_top(signal) && ours;
-        } else {
-            ours = false;
-            leave_newcomer(signal);
-        }
+        bool on_top = is_on_top(signal);
+        for (; !on_top && reinstalls[signal] < MAX_REINSTALLS; reinstalls[signal]++) on_top = put_on_top(signal);
+        if (!on_top) leave_newcomer(signal);
+        ours = on_top && ours;
     }
     end_change();
     return ours;

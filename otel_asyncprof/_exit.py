@@ -6,9 +6,14 @@ timer of the kernel ends what takes too long.
 
 Python's own table gets an object that stands for the default action. Who sets a handler of his own and later puts back
 what he found, as uvicorn does before it raises the signal again, so puts back this object.
+
+A handler that is there already is left in force, and gets a stand-in in that table. When the default action takes its
+place, as in gunicorn's workers, which then become uvicorn's, the table lets the stand-in go: no other moment between
+the two is ours.
 """
 
 import atexit
+import functools
 import logging
 import os
 import signal
@@ -17,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from otel_asyncprof import _native
 from otel_asyncprof.export._periodic import EXIT_TIMEOUT
@@ -54,23 +60,56 @@ class DefaultAction:
 DEFAULT_ACTION = DefaultAction()
 
 
+class StandIn(functools.partial[Any]):
+    """Equal to a handler of the application, and acts alike, without a frame; tells when Python's table lets it go."""
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or self.func == other
+
+    def __hash__(self) -> int:
+        return hash(self.func)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing() and _takes_signals and threading.current_thread() is threading.main_thread():
+            take_signals()
+
+
+_takes_signals = False
+
+
+def _put_in_table(number: int, handler: Any) -> None:
+    """In Python's table alone. In the main thread."""
+    _native.exit_signal_unmoved(number, lambda: signal.signal(number, handler))
+
+
 def say_too_late(seconds: float) -> None:
     """The line about a last profile that was not exported in time."""
     _logger.warning("the last profile could not be exported (%.1f s were allowed)", seconds)
 
 
 def take_signals() -> None:
-    """Keeps back the signals that end the process by default; all others stay as they are."""
+    """Keeps back the signals that end the process by default; all others act as before."""
+    global _takes_signals
     if os.getpid() == 1:
         return  # the kernel ignores them there
+    _takes_signals = True
     in_main_thread = threading.current_thread() is threading.main_thread()
     for number in EXIT_SIGNALS:
-        if signal.getsignal(number) is DEFAULT_ACTION:
+        handler: Any = signal.getsignal(number)
+        if handler is DEFAULT_ACTION:
             _native.exit_signal_take(number, True)
-        elif signal.getsignal(number) == signal.SIG_DFL and _native.exit_signal_is_default(number):
+        elif handler == signal.SIG_DFL and _native.exit_signal_is_default(number):
             if in_main_thread:
                 signal.signal(number, DEFAULT_ACTION)
             _native.exit_signal_take(number, in_main_thread)
+        elif in_main_thread and callable(handler) and not isinstance(handler, StandIn):
+            _put_in_table(number, StandIn(handler))
 
 
 def keep_signals() -> None:
@@ -86,11 +125,16 @@ def keep_signals() -> None:
 def give_signals_back() -> None:
     """Puts the default action back where ours still stands for it. Python's table is written by the main thread alone:
     from another thread the object stays there, and acts at once."""
+    global _takes_signals
+    _takes_signals = False
     _native.exit_signals_restore()
     if threading.current_thread() is threading.main_thread():
         for number in EXIT_SIGNALS:
-            if signal.getsignal(number) is DEFAULT_ACTION:
+            handler: Any = signal.getsignal(number)
+            if handler is DEFAULT_ACTION:
                 signal.signal(number, signal.SIG_DFL)
+            elif isinstance(handler, StandIn):
+                _put_in_table(number, handler.func)
 
 
 class ExitWatch:

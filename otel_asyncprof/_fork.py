@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 _END_PRIORITY = -100  # last: after multiprocessing's queues, and after the processes that the child itself has begun
@@ -32,6 +33,11 @@ def lock_in_child(lock: "threading.RLock") -> "threading.RLock":
         return threading.RLock()
     lock.release()
     return lock
+
+
+def unless_at_the_end(lock: "threading.RLock") -> "AbstractContextManager[Any]":
+    """The lock, but not when the interpreter is finalizing: who holds it may stand still for good."""
+    return nullcontext() if sys.is_finalizing() else lock
 
 
 def end_with_multiprocessing(end: Callable[[], object], *, forked_just_now: bool = False) -> None:

@@ -119,6 +119,9 @@ def exit_signal_take(signum: int, is_pythons: bool, /) -> bool:
     """Keeps a signal back until the export thread has ended; False when something else than expected is in place."""
 
 def exit_signals_restore() -> None: ...
+def exit_signal_unmoved(signum: int, function: Callable[[], object], /) -> object:
+    """Calls a function, and puts the kernel's action of the signal back as it was before, flags included."""
+
 def exit_begin(signum: int, /) -> None:
     """Tells the export thread that the process is to die by a signal; dies at once where none is watching."""
 

@@ -9,7 +9,7 @@ _SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
 
 
 def unsupported_reason() -> str | None:
-    """Why this interpreter or platform cannot be profiled; None when it can."""
+    """Why this interpreter or platform cannot be profiled, or not any more; None when it can."""
     if platform.python_implementation() != "CPython":
         return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
     if sys.version_info[:2] not in SUPPORTED_VERSIONS:
@@ -20,4 +20,6 @@ def unsupported_reason() -> str | None:
     # Not from sysconfig: its data are missing in minimal installations and bundled applications.
     if "t" in sys.abiflags:
         return "the free-threaded build of CPython is not supported; use the default build"
+    if sys.is_finalizing():
+        return "the interpreter is ending"
     return None

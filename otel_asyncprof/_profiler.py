@@ -98,7 +98,7 @@ class Profiler:
         if not self.config.enabled or (self.config.exporter == "none" and self._given_exporter is None):
             _logger.debug("otel_asyncprof is switched off")
             return False
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self.is_running:
                 _logger.warning("otel_asyncprof is already running; this start does nothing")
                 return True
@@ -114,7 +114,7 @@ class Profiler:
 
     def start_or_raise(self) -> None:
         """Starts profiling, or raises ProfilerUnavailable with the reason and leaves nothing behind."""
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self._shut_down:
                 raise ProfilerUnavailable("this profiler was shut down")
             if self._busy.locked() or _another_is_active():
@@ -150,7 +150,7 @@ class Profiler:
     def shutdown(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Like stop(), for good: the exporter is shut down too. May be called twice."""
         result = self._stop(timeout_millis, keep_given_exporter=False)
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if not self._shut_down:
                 self._shut_down = True
                 if self._given_exporter is not None:
@@ -256,7 +256,7 @@ class Profiler:
         watch.take_signals()
 
     def _stop(self, timeout_millis: float, *, keep_given_exporter: bool) -> bool:
-        with _lifecycle:
+        with _fork.unless_at_the_end(_lifecycle):
             if self._busy.locked():  # by the very steps that the caller, a signal handler, has interrupted
                 self._stop_asked = True
                 return True
@@ -382,7 +382,10 @@ def _another_is_active() -> bool:
 def _shut_down_at_exit() -> None:
     profiler = _active() if _active is not None else None
     if profiler is not None:
-        profiler.shutdown(EXIT_TIMEOUT_MILLIS)
+        try:
+            profiler.shutdown(EXIT_TIMEOUT_MILLIS)
+        except (KeyboardInterrupt, SystemExit):  # of a signal handler: somebody does not want to wait
+            _native.stop()
 
 
 def _after_fork_in_child() -> None:

@@ -12,6 +12,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 
 from . import _native, _runtime_context
 from ._probe import PROBE_NAME, ProbeLoop
+from .errors import ProfilerUnavailable
 
 _TRACE_ID = 0x0123456789ABCDEF_FEDCBA9876543210
 _SPAN_ID = 0x0F1E2D3C4B5A6978
@@ -41,6 +42,8 @@ def _outcome(check: Callable[[], None]) -> str:
         check()
     except Mismatch as mismatch:
         return str(mismatch)
+    except MemoryError:
+        raise ProfilerUnavailable("memory is short") from None
     except Exception as error:
         return f"the check itself failed: {type(error).__name__}: {error}"
     return ""

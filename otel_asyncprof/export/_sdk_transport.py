@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,16 @@ class HttpTransport:
     def close(self) -> None:
         """Closes idle connections."""
         self._transport.close()
+
+    def unlock_after_fork(self) -> None:
+        """In the child of a fork: urllib3 takes locks at exit that a thread of the parent may have held."""
+        transport: Any = self._transport
+        with suppress(AttributeError):  # private names of requests and urllib3, or a session of another kind
+            for adapter in transport._session.adapters.values():
+                for manager in (adapter.poolmanager, *adapter.proxy_manager.values()):
+                    for pool in list(manager.pools._container.values()):
+                        if pool.pool is not None:
+                            pool.pool.mutex._at_fork_reinit()
 
 
 def http_transport(settings: OtlpSettings) -> HttpTransport:

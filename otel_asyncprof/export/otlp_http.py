@@ -69,6 +69,7 @@ class OTLPProfileExporter(OtlpExporter):
     def after_fork(self) -> None:
         super().after_fork()
         if self._transport is not None:
+            self._transport.unlock_after_fork()
             _abandoned.append(self._transport)
         self._transport = None  # made by the export thread: most children end before they export anything
 

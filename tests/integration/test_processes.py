@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from conformance import check_request
-from integration.applications import Ended, environment, run
+from integration.applications import Ended, environment, run, run_all
 from integration.collectors import COLLECTORS, Collector
 from integration.streams import Streams, attribute
 
@@ -144,3 +145,27 @@ def test_a_spawned_process_is_a_process_like_any_other() -> None:
     streams = Streams(collector.profiles)
     assert "in_the_new_process" in streams.functions(child)
     assert "in_the_new_process" not in streams.functions(ended.pid)
+
+
+def test_a_program_that_is_launched_finds_what_it_would_have_found() -> None:
+    """The same signals blocked and ignored, open files, environment and limits, in whatever way it is launched."""
+    with COLLECTORS["http"]() as collector:
+        env = environment(collector, PYTHONWARNINGS="ignore", **DETECTORS)
+        alone, profiled = run_all(
+            *(partial(run, "launches.py", how, env=env, launch="plain") for how in ("alone", "profiled"))
+        )
+    assert (alone.status, profiled.status) == (0, 0), profiled.stderr
+    assert profiled.stderr == alone.stderr
+    assert json.loads(profiled.stdout) == json.loads(alone.stdout)
+    assert Streams(collector.profiles).pids == {profiled.pid}
+
+
+@pytest.mark.parametrize("protocol", COLLECTORS)
+def test_no_file_is_written_or_needs_to_be(protocol: str) -> None:
+    """Without a home, a directory for temporary files or a writable one at all, and nothing may grow."""
+    nowhere = dict.fromkeys(("HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"), "/nowhere")
+    with COLLECTORS[protocol]() as collector:
+        env = environment(collector, PYTHONDONTWRITEBYTECODE="1", **DETECTORS, **nowhere)
+        ended = run("without_files.py", env=env, launch="plain")
+    assert (ended.status, ended.stdout, ended.stderr) == (0, "\n", "")
+    assert [Streams([each]).who_did("in_the_dark") for each in collector.profiles] == [{ended.pid}] * 2

@@ -21,7 +21,7 @@ BUILDS = {
     "portable": ["-O2", PORTABLE],
     "portable-sanitized": ["-O1", "-fsanitize=undefined", *SANITIZE, PORTABLE],
 }
-TESTS = ["test_safe_copy", "test_signals", "test_signals_chain", "test_signals_reader", "test_os"]
+TESTS = ["test_safe_copy", "test_signals", "test_signals_chain", "test_signals_races", "test_signals_reader", "test_os"]
 LIMIT_SECONDS = 120
 
 

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ from integration.collectors import COLLECTORS
 from integration.streams import Streams
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
 from otel_asyncprof import Profiler, _native
 
@@ -42,6 +42,22 @@ tracer = trace.get_tracer("torture")
 
 
 # The application. No function of the parent is called in a child, and the other way round.
+
+
+class SpansBetweenForks(OTLPSpanExporter):
+    """Has forks wait for it: a child of one in its midst can hang at exit, in urllib3, with or without a profiler."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forks = threading.Lock()
+        os.register_at_fork(
+            before=self._forks.acquire, after_in_parent=self._forks.release, after_in_child=self._forks.release
+        )
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """As always, but for the forks."""
+        with self._forks:
+            return super().export(spans)
 
 
 async def marker() -> None:
@@ -147,7 +163,7 @@ def application(forks: int) -> None:
     protocol = os.environ["OTEL_EXPORTER_OTLP_PROTOCOL"]
     provider = TracerProvider()
     if protocol == "http/protobuf":  # gRPC, in a call of OpenTelemetry's own exporter, does not survive a fork
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(), schedule_delay_millis=300))
+        provider.add_span_processor(BatchSpanProcessor(SpansBetweenForks(), schedule_delay_millis=300))
     trace.set_tracer_provider(provider)
     loop, ready, stopped = asyncio.new_event_loop(), threading.Event(), threading.Event()
     task = loop.create_task(many_tasks(ready))

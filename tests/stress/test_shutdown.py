@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 from integration.applications import environment
-from integration.collectors import Collector, HttpCollector
+from integration.collectors import SILENT, Collector, HttpCollector
 from stress.deaf_collectors import DEAF, Deaf
 
 from otel_asyncprof.formats.stack_sample import stack_samples
@@ -169,6 +169,20 @@ CASES = {
         (TERM,),
         profiles=2,
     ),
+    "a handler that gave way to the default action, and that to one that puts it back": Case(
+        "signal.signal(signal.SIGTERM, signal.SIG_DFL); told = threading.Event()\n"
+        "before = signal.signal(signal.SIGTERM, lambda *_: told.set()); ready(); told.wait()\n"
+        "signal.signal(signal.SIGTERM, before); last_moments(); signal.raise_signal(signal.SIGTERM); print('alive')",
+        -TERM,
+        (TERM,),
+        before="signal.signal(signal.SIGTERM, print)",
+    ),
+    "a handler that gave way to the default action": Case(
+        "signal.signal(signal.SIGTERM, signal.SIG_DFL); ready(); time.sleep(1000)",
+        -TERM,
+        (TERM,),
+        before="signal.signal(signal.SIGTERM, print)",
+    ),
     "uvicorn": Case(SERVER.format(loop="asyncio"), -TERM, (TERM,)),
     "uvicorn on uvloop": Case(SERVER.format(loop="uvloop"), -TERM, (TERM,)),
     "uvicorn, SIGINT": Case(SERVER.format(loop="asyncio"), -INT, (INT,)),
@@ -251,7 +265,7 @@ def test_a17_one_last_profile_holds_the_last_moments(
     if profiles:
         assert any("last_moments" in sample.functions for sample in profiles[-1])
     seen = {frame for samples in profiles for sample in samples for frame in sample.functions}
-    assert "DefaultAction.__call__" not in seen
+    assert not seen & {"DefaultAction.__call__", "StandIn.__call__"}
 
 
 ENDS = {"sys.exit": ("sys.exit(3)", 3), "SIGTERM": ("time.sleep(1000)", -TERM)}
@@ -285,6 +299,25 @@ def test_a16_a_collector_that_takes_nothing_delays_the_end_by_the_timeout_alone(
     assert outcome.seconds < 30
 
 
+@pytest.mark.parametrize("end", ["time.sleep(1000)", "asyncio.run(asyncio.sleep(1000))", "sys.exit(3)"])
+def test_an_interrupt_during_the_last_export_ends_the_process(end: str) -> None:
+    """The collector is silent: a second Ctrl-C says that nobody is to wait for it, and shows nothing of ours."""
+    with HttpCollector(SILENT) as collector:
+        process = start(START + "ready(); " + end, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint)
+        exits = end.startswith("sys.exit")
+
+        def interrupt_the_export() -> None:
+            assert collector.wait_for(lambda: len(collector.profiles) == 1)
+            process.send_signal(INT)
+
+        threading.Thread(target=interrupt_the_export, daemon=True).start()
+        outcome = finish(process, () if exits else (INT,))
+    assert outcome.status == (3 if exits else -INT)
+    assert outcome.log == []
+    assert "otel_asyncprof" not in outcome.stderr
+    assert "ignored" not in outcome.stderr
+
+
 def test_a_main_thread_that_never_runs_python_dies_all_the_same() -> None:
     """The kernel's timer needs nobody: not the interpreter's lock, which is never given back here."""
     code = START + "import ctypes; ready(); ctypes.PyDLL(None).sleep(1000)"
@@ -313,6 +346,42 @@ assert not disposition() >> 14 & 1 and not disposition() >> 0 & 1
 ready()
 """
     )
+    with HttpCollector() as collector:
+        outcome = finish(start(code, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint), ())
+    assert (outcome.status, outcome.stderr) == (0, "")
+
+
+def test_the_application_sees_its_own_handler() -> None:
+    """As an equal that does the same, with the flags that the kernel had; after a stop it is the very object."""
+    code = """
+class Handler:
+    name = "mine"
+    def __call__(self, number, frame): self.got = number, frame.f_code.co_name
+handler = Handler()
+signal.signal(signal.SIGTERM, handler)
+signal.siginterrupt(signal.SIGTERM, False)
+def flags():
+    import ctypes
+    words = (ctypes.c_ulong * 20)()
+    assert ctypes.CDLL(None).syscall(13, signal.SIGTERM, None, words, 8) == 0  # rt_sigaction
+    return list(words)
+before = flags()
+profiler.start()
+assert flags() == before
+assert signal.getsignal(signal.SIGTERM) == handler and signal.getsignal(signal.SIGTERM).name == "mine"
+assert hash(signal.getsignal(signal.SIGTERM)) == hash(handler)
+def raising(): signal.raise_signal(signal.SIGTERM)
+raising()
+assert handler.got == (signal.SIGTERM, "raising")
+assert signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM)) == handler
+profiler.stop()
+assert signal.getsignal(signal.SIGTERM) is handler
+profiler.start()
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+profiler.stop()
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+ready()
+"""
     with HttpCollector() as collector:
         outcome = finish(start(code, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint), ())
     assert (outcome.status, outcome.stderr) == (0, "")

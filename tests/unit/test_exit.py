@@ -156,3 +156,23 @@ def test_a_bad_variable_costs_one_line_and_nothing_else(receiver):
         ["LOG OTEL_ASYNCPROF_RATE='fast' is not allowed (allowed: 1 to 1000 per second); the default is used"],
     )
     assert len(receiver.received) == 1
+
+
+def test_at_the_very_end_nobody_waits_for_a_thread_that_stands_still():
+    """Daemon threads stop for good where they are, in the middle of a start too: a finalizer may then call anything."""
+    code = """
+import otel_asyncprof._profiler as p
+class Holder:
+    profiler = Profiler(exporter="console")
+    def __del__(self, file=sys.stderr):
+        print("LOG", self.profiler.start(), self.profiler.stop(), self.profiler.shutdown(), file=file)
+holder = Holder()
+import threading
+held = threading.Event()
+names = {"lock": p._lifecycle, "held": held, "sleep": time.sleep}  # of its own: those of the program are to go
+threading.Thread(target=exec, args=("with lock: held.set(); sleep(1000)", names), daemon=True).start()
+held.wait()
+"""
+    status, lines, _, stderr = run(code, "enabled=False")
+    refusal = "LOG otel_asyncprof does not profile this process: the interpreter is ending"
+    assert (status, lines) == (0, [refusal, "LOG False True True"]), stderr

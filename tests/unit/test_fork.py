@@ -2,10 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
-from integration.collectors import SILENT, GrpcCollector
+from integration.applications import environment
+from integration.collectors import SILENT, GrpcCollector, HttpCollector
+from integration.streams import Streams
 
 from otel_asyncprof import Profiler
 from otel_asyncprof.export import InMemoryProfileExporter, ProfileExportResult
@@ -103,6 +107,47 @@ def test_a_child_in_which_nothing_can_be_started_can_be_started_later(native, wa
     native.fail_at = "start"
     assert in_a_child(check)
     assert profiler.is_running
+
+
+FORKED_AMID_A_REQUEST = """
+import gc, os, queue, signal, sys, threading
+from otel_asyncprof import Profiler, _native
+profiler = Profiler(interval=3600)
+profiler.start_or_raise()
+def work():
+    begin = _native.stats()["ticks"]
+    while _native.stats()["ticks"] < begin + 10:
+        pass
+work()
+assert profiler.force_flush()
+(pool,) = [each for each in gc.get_objects() if isinstance(each, queue.LifoQueue)]
+locked, forked = threading.Event(), threading.Event()
+def take_a_connection():
+    with pool.mutex:
+        locked.set()
+        forked.wait()
+thread = threading.Thread(target=take_a_connection)
+thread.start()
+locked.wait()
+pid = os.fork()
+if pid == 0:
+    signal.alarm({seconds})
+    work()
+    sys.exit(0)
+forked.set()
+print(pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_a_fork_while_a_connection_is_taken_from_the_pool_leaves_the_child_able_to_end():
+    """urllib3 closes what is in its pools at exit, and takes their locks for that."""
+    code = FORKED_AMID_A_REQUEST.format(seconds=CHILD_SECONDS)
+    with HttpCollector() as collector:
+        env = environment(collector, PYTHONWARNINGS="ignore", OTEL_EXPERIMENTAL_RESOURCE_DETECTORS="process,otel")
+        ended = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        child, status = map(int, ended.stdout.split())
+        assert (status, ended.stderr) == (0, "")
+        assert child in Streams(collector.profiles).pids
 
 
 def test_a_fork_ends_a_grpc_call_that_lasts_and_the_profile_is_sent_again():

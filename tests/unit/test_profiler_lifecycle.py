@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
-from otel_asyncprof import Profiler, ProfilerConfig, ProfilerUnavailable, _platform, _profiler
+from otel_asyncprof import Profiler, ProfilerConfig, ProfilerUnavailable, _platform, _profiler, _self_check
 from otel_asyncprof.export import InMemoryProfileExporter, ProfileExporter
 from otel_asyncprof.testing import capture
 
@@ -211,6 +211,16 @@ def test_threads_that_read_wrong_are_a_refusal(native, warnings_logged):
         f"the memory of CPython {version} is not laid out as expected: frame.previous; "
         "a newer otel-asyncprof may know it, else please report this line"
     ]
+
+
+def test_memory_that_is_short_is_no_unknown_layout():
+    """The check needs some; nobody is asked to report the version of his interpreter."""
+
+    def check():
+        raise MemoryError
+
+    with pytest.raises(ProfilerUnavailable, match=r"^memory is short$"):
+        _self_check._outcome(check)
 
 
 def test_any_other_part_that_reads_wrong_is_left_out_alone(native, warnings_logged):
