@@ -1,0 +1,69 @@
+"""anyio's task groups: children of a request, of a group in a group, and work in a thread."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.to_thread
+import support
+from opentelemetry.trace import SpanKind
+
+
+async def find_orders() -> None:
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+        await anyio.sleep(support.SLOW_SECONDS)
+
+
+async def find_prices() -> None:
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+        await anyio.sleep(support.SLOW_SECONDS)
+
+
+async def in_group() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(find_orders)
+
+
+async def in_nested_groups() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(collect_prices)
+
+
+async def collect_prices() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(find_prices)
+        group.start_soon(find_prices)
+
+
+async def find_late(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+    task_status.started()
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+        await anyio.sleep(support.SLOW_SECONDS)
+
+
+async def in_started() -> None:
+    async with anyio.create_task_group() as group:
+        await group.start(find_late)
+
+
+async def in_group_without_span() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait_alone)
+
+
+async def wait_alone() -> None:
+    await anyio.sleep(support.SLOW_SECONDS)
+
+
+async def in_thread() -> None:
+    await anyio.to_thread.run_sync(support.burn)
+
+
+async def main() -> None:
+    async for _ in support.rounds():
+        await in_group_without_span()
+        for query in (in_group, in_nested_groups, in_started, in_thread):
+            await support.handle_request(query)
+
+
+if __name__ == "__main__":
+    support.run(main)

@@ -1,0 +1,30 @@
+"""Cassandra's driver: its reactor thread completes asyncio futures, and its spans end when a request is sent."""
+
+from __future__ import annotations
+
+from integration.drivers.runs import REQUEST, Seen, run
+
+OWN = ("<module>", "run", "main", "handle_request", "load_orders", "main.<locals>.find_orders")
+
+
+def test_a_statement_that_waits_for_the_server_leads_to_its_request(cassandra: str) -> None:
+    """The driver's span ends once the request is sent, so that the wait belongs to the request's span."""
+    seen = run("cassandra_queries.py", cassandra).seen("main.<locals>.find_orders", "waiting")
+    assert seen.own == OWN
+    assert (seen.first, seen.leaf) == (None, "main.<locals>.find_orders")
+    assert seen.link == REQUEST
+
+
+def test_the_reactor_thread_shows_what_it_works_on(cassandra: str) -> None:
+    """Rows are made in a thread of the driver's, which has no span."""
+    seen = run("cassandra_queries.py", cassandra).seen("make_row", "running")
+    assert seen == Seen(own=("make_row", "burn"), first="burn", leaf="burn", link=None, functions=seen.functions)
+    assert seen.functions[0] == "Thread._bootstrap"
+
+
+def test_every_statement_has_its_span_below_the_request(cassandra: str) -> None:
+    """Too short for a caller to be written into it."""
+    program = run("cassandra_queries.py", cassandra)
+    spans = [span for span in program.spans.values() if span["scope"].endswith(".cassandra")]
+    assert spans
+    assert {program.spans[span["parent"]]["name"] for span in spans} == {"GET /orders"}
