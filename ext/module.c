@@ -14,6 +14,7 @@
 #include "cpython/layout.h"
 #include "drop.h"
 #include "exit_signals.h"
+#include "greenlet_check.h"
 #include "os/os.h"
 #include "otlp_encode.h"
 #include "reading.h"
@@ -349,7 +350,9 @@ static int add_constants(PyObject *module) {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
-    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0) return module;
+    if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&
+        greenlet_check_init(module) == 0)
+        return module;
     Py_DECREF(module);
     return NULL;
 }

@@ -17,7 +17,7 @@ import opentelemetry.trace
 from opentelemetry.sdk.trace import Span
 from opentelemetry.trace import SpanKind
 
-from . import _native
+from . import _greenlets, _native
 from ._config import ProfilerConfig
 
 _logger = logging.getLogger(__name__)
@@ -86,6 +86,7 @@ class SlowSpans:
         if self._profile_id and (self._every_span_has_samples or span.parent is None or span.parent.is_remote):
             span.set_attribute(PROFILE_ID, f"{context.span_id:016x}")
         if span.kind in self._kinds:
+            _greenlets.learn()
             stack = _native.caller_stack()
             if stack is not None:
                 # Attributes can be set until the span ends, and how long it took is known only then.

@@ -102,6 +102,11 @@ def read_link(address: int, /) -> tuple[bytes, bytes] | None:
 # instruction that it executes. None and a number: so many frames are left out here.
 CallerStack: TypeAlias = tuple[Any, ...]
 
+def learn_greenlets(
+    *, greenlet: int, frame: int, code: int, parent: int, greenlet_type: int, spawn_code: int, spawn_local: int
+) -> bool: ...
+def read_greenlet(address: int, /) -> list[int] | None: ...
+def use_greenlets(getcurrent: Callable[[], Any], /) -> None: ...
 def caller_stack() -> CallerStack | None:
     """The calling thread's stitched stack; None where it cannot be read, and before prepare()."""
 

@@ -1,0 +1,58 @@
+#include "greenlet_check.h"
+
+#include "greenlets.h"
+
+#define MAX_CHECKED_FRAMES 64
+
+static struct greenlet_facts learned; /* not in use before Python has compared */
+static PyObject *getcurrent;          /* held for good */
+
+static PyObject *learn_greenlets(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"greenlet", "frame", "code", "parent", "greenlet_type", "spawn_code", "spawn_local", NULL};
+    unsigned long long greenlet, frame, code, parent, type, spawn_code;
+    unsigned local;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$KKKKKKI:learn_greenlets", names, &greenlet, &frame, &code, &parent, &type,
+                                     &spawn_code, &local))
+        return NULL;
+    learned = (struct greenlet_facts){.type = type, .spawn_code = spawn_code, .spawn_local = local};
+    return PyBool_FromLong(greenlets_find(greenlet, frame, code, parent, &learned));
+}
+
+/* Addresses of the code of its frames, leaf first. */
+static PyObject *read_greenlet(PyObject *Py_UNUSED(module), PyObject *address) {
+    struct raw_frame frames[MAX_CHECKED_FRAMES];
+    size_t count;
+    uint64_t greenlet = PyLong_AsUnsignedLongLong(address);
+    if (PyErr_Occurred()) return NULL;
+    if (!greenlets_read(greenlet, &learned, frames, MAX_CHECKED_FRAMES, &count)) return Py_NewRef(Py_None);
+    PyObject *codes = PyList_New(0);
+    for (size_t i = 0; i < count && i < MAX_CHECKED_FRAMES && codes; i++) {
+        PyObject *code = PyLong_FromUnsignedLongLong(frames[i].code);
+        if (!code || PyList_Append(codes, code) != 0) Py_CLEAR(codes);
+        Py_XDECREF(code);
+    }
+    return codes;
+}
+
+static PyObject *use_greenlets(PyObject *Py_UNUSED(module), PyObject *function) {
+    if (!getcurrent) getcurrent = Py_NewRef(function);
+    greenlets_use(&learned);
+    return Py_NewRef(Py_None);
+}
+
+void greenlet_check_note_current(void) {
+    PyObject *current = getcurrent ? PyObject_CallNoArgs(getcurrent) : NULL;
+    if (current) greenlets_note_parent((uint64_t)(uintptr_t)current);
+    else PyErr_Clear();
+    Py_XDECREF(current);
+}
+
+static PyMethodDef functions[] = {
+    {"learn_greenlets", (PyCFunction)(void (*)(void))learn_greenlets, METH_VARARGS | METH_KEYWORDS,
+     "Finds the addresses of frame and parent in a greenlet that is switched away from; whether they were found."},
+    {"read_greenlet", read_greenlet, METH_O, "Addresses of the code of a greenlet's frames as the sampler reads them, leaf first."},
+    {"use_greenlets", use_greenlets, METH_O, "What was learned is right: readers use it. Takes greenlet.getcurrent."},
+    {NULL, NULL, 0, NULL},
+};
+
+int greenlet_check_init(PyObject *module) { return PyModule_AddFunctions(module, functions); }
