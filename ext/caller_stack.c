@@ -5,8 +5,8 @@
 #include "awaiters.h"
 #include "coroutine.h"
 #include "cpython/layout.h"
-#include "greenlet_check.h"
 #include "greenlets.h"
+#include "libraries.h"
 #include "read_object.h"
 #include "safe_copy.h"
 #include "tasks.h"
@@ -116,7 +116,7 @@ static size_t find_root_of_task(size_t n_raw) {
 /* Sync code that runs in a greenlet for the task has a stack of its own. */
 static bool complete_stack(const struct thread_state *thread, const struct task *task, size_t *n_raw) {
     if (greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
-    greenlet_check_note_current(); /* may run Python code: the work space is filled anew */
+    libraries_note_greenlet(); /* may run Python code: the work space is filled anew */
     if (!unwind_thread(thread, &unwind, n_raw)) return false;
     greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw);
     return true;

@@ -14,7 +14,7 @@
 #include "cpython/layout.h"
 #include "drop.h"
 #include "exit_signals.h"
-#include "greenlet_check.h"
+#include "libraries.h"
 #include "os/os.h"
 #include "otlp_encode.h"
 #include "reading.h"
@@ -351,7 +351,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&
-        greenlet_check_init(module) == 0)
+        libraries_init(module) == 0)
         return module;
     Py_DECREF(module);
     return NULL;

@@ -12,33 +12,26 @@ _logger = logging.getLogger(__name__)
 _SPAWNING_MODULES = ("sqlalchemy.util.concurrency", "sqlalchemy.util._concurrency_py3k")
 _SPAWN, _LOCAL = "greenlet_spawn", "context"
 
-_learned = False
 _held: list[object] = []  # whose addresses the sampler knows, for as long as the process runs
 
 
-def learn() -> None:
-    """Once SQLAlchemy and greenlet are imported, which this never does, lets the readers follow greenlets. Cheap until then."""
-    global _learned
-    if _learned:
-        return
-    greenlet = sys.modules.get("greenlet")
-    if greenlet is None:
-        return
-    spawn = _find_spawn()
-    if spawn is None or not hasattr(greenlet, "getcurrent"):  # or it is just being imported
-        return
-    _learned = True
+def learn() -> bool:
+    """Lets the readers follow greenlets once SQLAlchemy and greenlet are imported; whether all has been done about them."""
+    greenlet, spawn = sys.modules.get("greenlet"), _find_spawn()
+    if greenlet is None or spawn is None or not hasattr(greenlet, "getcurrent"):  # or it is just being imported
+        return False
     reason = _mismatch(greenlet, spawn.__code__)
     if not reason:
         _held.extend((greenlet.greenlet, spawn.__code__))
         _native.use_greenlets(greenlet.getcurrent)
-        return
+        return True
     version = getattr(greenlet, "__version__", "?")
     _logger.warning(
         "otel_asyncprof does not see what SQLAlchemy runs in greenlets: greenlet %s %s; please report this line",
         version,
         reason,
     )
+    return True
 
 
 def _find_spawn() -> types.FunctionType | None:

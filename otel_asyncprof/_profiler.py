@@ -26,7 +26,7 @@ from .export.factory import make_exporter
 try:
     import otel_asyncprof._native as _native
 
-    from . import _anchors, _copy_method, _exit, _features, _greenlets, _runtime_context, _self_check, span_processor
+    from . import _anchors, _copy_method, _exit, _features, _libraries, _runtime_context, _self_check, span_processor
 
     _import_error: ImportError | None = None
 except ImportError as error:
@@ -199,7 +199,7 @@ class Profiler:
             self._anchors = _anchors.collect()
             with _copy_method.readable_memory():
                 self._features = _features.trusted(_self_check.run(self._anchors))
-                _greenlets.learn()
+                _libraries.learn()
             self._exporter = self._given_exporter or make_exporter(self.config)
             _runtime_context.install()
             span_processor.ensure_registered(self._provider())
@@ -327,7 +327,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
-        _greenlets.learn()
+        _libraries.learn(thoroughly=True)
         self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
         return _native.collect(resource=resource, resource_schema_url=schema_url, scope_version=__version__)["requests"]

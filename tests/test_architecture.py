@@ -29,11 +29,11 @@ C_LEVELS = (
     "drop arena budget window os clock cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
     "safe_copy signals signal_origin reading exit_signals line_table string_table",
     "read_object plain_span span_link stack_table",
-    "threads unwind coroutine tasks task_set awaiters awaited code_table",
+    "threads unwind coroutine greenlets anyio_groups tasks task_set awaiters awaited code_table",
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
-    "sampler self_check caller_stack",
+    "sampler self_check libraries caller_stack",
     "span_facts span_objects span_context module",
 )
 PYTHON_UNITS = {
@@ -43,6 +43,7 @@ PYTHON_UNITS = {
     "span_facts",
     "self_check",
     "caller_stack",
+    "libraries",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
     "budget",
@@ -59,7 +60,8 @@ PURE_UNITS = {
 PYTHON_LEVELS = (
     "_version errors environment_variables _native _platform _fork",
     "_options _probe _declarative",
-    "_config",
+    "_config _greenlets",
+    "_libraries",
     "_callers",
     "formats export _runtime_context span_processor",
     "_anchors _copy_method _self_check _metrics _exit _features",
@@ -159,6 +161,8 @@ def test_interpreter_memory_is_read_through_safe_copy_alone() -> None:
         "tasks",
         "awaiters",
         "threads",
+        "greenlets",
+        "anyio_groups",
         "span_link",
         "read_object",
         "read_dict",

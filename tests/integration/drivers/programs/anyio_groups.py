@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 import support
 from opentelemetry.trace import SpanKind
 
 
 async def find_orders() -> None:
-    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):  # find_orders
         await anyio.sleep(support.SLOW_SECONDS)
 
 
 async def find_prices() -> None:
-    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):  # find_prices
         await anyio.sleep(support.SLOW_SECONDS)
 
 
@@ -36,7 +37,7 @@ async def collect_prices() -> None:
 
 async def find_late(*, task_status: anyio.abc.TaskStatus[None]) -> None:
     task_status.started()
-    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):
+    with support.tracer.start_as_current_span("SELECT", kind=SpanKind.CLIENT):  # find_late
         await anyio.sleep(support.SLOW_SECONDS)
 
 
@@ -60,9 +61,9 @@ async def in_thread() -> None:
 
 async def main() -> None:
     async for _ in support.rounds():
-        await in_group_without_span()
         for query in (in_group, in_nested_groups, in_started, in_thread):
             await support.handle_request(query)
+        await in_group_without_span()
 
 
 if __name__ == "__main__":

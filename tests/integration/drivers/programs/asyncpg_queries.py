@@ -26,9 +26,7 @@ async def main() -> None:
 
     async def stream_orders() -> None:
         async with connection.transaction():
-            async for _ in connection.cursor(
-                "SELECT pg_sleep($1) UNION ALL SELECT NULL", support.SLOW_SECONDS
-            ):  # stream_orders
+            async for _ in connection.cursor("SELECT pg_sleep($1)", support.SLOW_SECONDS):  # stream_orders
                 pass
 
     async def store_order() -> None:

@@ -52,15 +52,15 @@ async def main() -> None:
     engine = create_async_engine("postgresql+asyncpg://postgres@/postgres", connect_args={"host": sys.argv[1]})
     SQLAlchemyInstrumentor().instrument(engine=engine.sync_engine)
 
+    slow_orders = select(Order).where(func.pg_sleep(support.SLOW_SECONDS).is_not(None))
+
     async def find_in_core() -> None:
         async with engine.connect() as connection:
             await connection.execute(text(SLEEP))  # find_in_core
 
     async def find_in_session() -> None:
         async with AsyncSession(engine) as session:
-            await session.execute(
-                select(Order).where(func.pg_sleep(support.SLOW_SECONDS).is_not(None))
-            )  # find_in_session
+            await session.execute(slow_orders)  # find_in_session
 
     def load_sync(session: Session) -> None:
         select_sync(session)

@@ -1,5 +1,6 @@
-#include "greenlet_check.h"
+#include "libraries.h"
 
+#include "anyio_groups.h"
 #include "greenlets.h"
 
 #define MAX_CHECKED_FRAMES 64
@@ -40,11 +41,30 @@ static PyObject *use_greenlets(PyObject *Py_UNUSED(module), PyObject *function) 
     return Py_NewRef(Py_None);
 }
 
-void greenlet_check_note_current(void) {
+void libraries_note_greenlet(void) {
     PyObject *current = getcurrent ? PyObject_CallNoArgs(getcurrent) : NULL;
     if (current) greenlets_note_parent((uint64_t)(uintptr_t)current);
     else PyErr_Clear();
     Py_XDECREF(current);
+}
+
+static PyObject *use_anyio_groups(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"callback_code", "end_code", "start_code", "name_scope", "name_host", "name_completed",
+                            "group_cell", "start_cell", "host_offset", NULL};
+    unsigned long long callback, end, start, scope, host, completed;
+    unsigned group_cell, start_cell, host_offset;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "$KKKKKKIII:use_anyio_groups", names, &callback, &end, &start, &scope, &host,
+                                     &completed, &group_cell, &start_cell, &host_offset))
+        return NULL;
+    anyio_groups_use(&(struct anyio_facts){callback, end, start, scope, host, completed, group_cell, start_cell, host_offset});
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *find_slot(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    unsigned long long object, value;
+    unsigned size;
+    if (!PyArg_ParseTuple(arguments, "KKI:find_slot", &object, &value, &size)) return NULL;
+    return PyLong_FromUnsignedLong(anyio_groups_find_slot(object, value, size));
 }
 
 static PyMethodDef functions[] = {
@@ -52,7 +72,10 @@ static PyMethodDef functions[] = {
      "Finds the addresses of frame and parent in a greenlet that is switched away from; whether they were found."},
     {"read_greenlet", read_greenlet, METH_O, "Addresses of the code of a greenlet's frames as the sampler reads them, leaf first."},
     {"use_greenlets", use_greenlets, METH_O, "What was learned is right: readers use it. Takes greenlet.getcurrent."},
+    {"use_anyio_groups", (PyCFunction)(void (*)(void))use_anyio_groups, METH_VARARGS | METH_KEYWORDS,
+     "Readers follow anyio's task groups from now on."},
+    {"find_slot", find_slot, METH_VARARGS, "Where an address stands in the object at an address, of a size; 0 when nowhere."},
     {NULL, NULL, 0, NULL},
 };
 
-int greenlet_check_init(PyObject *module) { return PyModule_AddFunctions(module, functions); }
+int libraries_init(PyObject *module) { return PyModule_AddFunctions(module, functions); }
