@@ -115,7 +115,7 @@ static size_t find_root_of_task(size_t n_raw) {
 
 /* Sync code that runs in a greenlet for the task has a stack of its own. */
 static bool complete_stack(const struct thread_state *thread, const struct task *task, size_t *n_raw) {
-    if (greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
+    if (!greenlets_are_known() || greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
     libraries_note_greenlet(); /* may run Python code: the work space is filled anew */
     if (!unwind_thread(thread, &unwind, n_raw)) return false;
     greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw);

@@ -111,7 +111,7 @@ bool greenlets_read(uint64_t greenlet, const struct greenlet_facts *facts, struc
            read_top(greenlet, facts, &after) && after == top;
 }
 
-static void note(uint64_t parent) {
+void greenlets_note(uint64_t parent) {
     uint32_t count = __atomic_load_n(&n_parents, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < count && i < MAX_PARENTS_KNOWN; i++)
         if (__atomic_load_n(&parents[i], __ATOMIC_RELAXED) == parent) return;
@@ -124,7 +124,7 @@ void greenlets_note_parent(uint64_t greenlet) {
     uint64_t state, parent;
     if (facts && is_greenlet(greenlet, facts) && safe_copy_word(&state, greenlet + facts->state) &&
         safe_copy_word(&parent, state + facts->parent) && is_greenlet(parent, facts))
-        note(parent);
+        greenlets_note(parent);
 }
 
 static void reverse(struct raw_frame *frames, size_t count) {
@@ -182,8 +182,7 @@ static void insert_spawned(const struct greenlet_facts *facts, struct raw_frame 
 
 bool greenlets_complete(uint64_t coroutine, struct raw_frame *frames, size_t capacity, size_t *count) {
     const struct greenlet_facts *facts = facts_or_null();
-    if (!facts) return true;
-    if (!has_coroutine(frames, *count, coroutine) && !append_parent(facts, coroutine, frames, capacity, count)) return false;
-    insert_spawned(facts, frames, capacity, count);
+    if (!has_coroutine(frames, *count, coroutine) && !(facts && append_parent(facts, coroutine, frames, capacity, count))) return false;
+    if (facts) insert_spawned(facts, frames, capacity, count);
     return true;
 }

@@ -47,7 +47,8 @@ bool greenlets_read(uint64_t greenlet, const struct greenlet_facts *facts, struc
    the coroutine is still not on it: no greenlet known has it, or the thread went on. */
 bool greenlets_complete(uint64_t coroutine, struct raw_frame *frames, size_t capacity, size_t *count);
 
-/* The greenlet from which this one came is one of those that may have a task's frames. */
+/* This greenlet, or the one from which it came, is one of those that may have a task's frames. */
+void greenlets_note(uint64_t greenlet);
 void greenlets_note_parent(uint64_t greenlet);
 
 #endif

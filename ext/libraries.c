@@ -35,17 +35,22 @@ static PyObject *read_greenlet(PyObject *Py_UNUSED(module), PyObject *address) {
     return codes;
 }
 
-static PyObject *use_greenlets(PyObject *Py_UNUSED(module), PyObject *function) {
-    if (!getcurrent) getcurrent = Py_NewRef(function);
-    greenlets_use(&learned);
-    return Py_NewRef(Py_None);
-}
-
 void libraries_note_greenlet(void) {
     PyObject *current = getcurrent ? PyObject_CallNoArgs(getcurrent) : NULL;
     if (current) greenlets_note_parent((uint64_t)(uintptr_t)current);
     else PyErr_Clear();
     Py_XDECREF(current);
+}
+
+static PyObject *use_greenlets(PyObject *Py_UNUSED(module), PyObject *function) {
+    if (!getcurrent) getcurrent = Py_NewRef(function);
+    greenlets_use(&learned);
+    PyObject *current = PyObject_CallNoArgs(getcurrent);
+    if (!current) return NULL;
+    greenlets_note((uint64_t)(uintptr_t)current); /* the thread that learns is likely to be the one that makes greenlets */
+    greenlets_note_parent((uint64_t)(uintptr_t)current);
+    Py_DECREF(current);
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *use_anyio_groups(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {

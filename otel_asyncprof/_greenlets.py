@@ -1,4 +1,4 @@
-"""Greenlets, in which SQLAlchemy runs sync code for coroutines: how the one installed keeps them is found out, and checked."""
+"""Greenlets, in which SQLAlchemy runs sync code for coroutines: how they lie in memory is found out, and checked."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ _held: list[object] = []  # whose addresses the sampler knows, for as long as th
 
 
 def learn() -> bool:
-    """Lets the readers follow greenlets once SQLAlchemy and greenlet are imported; whether all has been done about them."""
+    """Lets the readers follow greenlets once SQLAlchemy and greenlet are imported; whether that is settled."""
     greenlet, spawn = sys.modules.get("greenlet"), _find_spawn()
     if greenlet is None or spawn is None or not hasattr(greenlet, "getcurrent"):  # or it is just being imported
         return False

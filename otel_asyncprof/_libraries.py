@@ -1,4 +1,4 @@
-"""Libraries beside asyncio whose stacks need more than asyncio's own: told to the readers once the application has imported them."""
+"""Libraries whose stacks need more than asyncio's own: the readers are told once the application has imported them."""
 
 import contextlib
 import logging
@@ -28,7 +28,7 @@ def learn(thoroughly: bool = False) -> None:
 
 
 def _learn_anyio() -> bool:
-    """Whether all has been done about anyio's task groups: never on asyncio without this module."""
+    """Whether it is settled if anyio's task groups are followed."""
     backend = sys.modules.get("anyio._backends._asyncio")
     if backend is None or not hasattr(backend, "backend_class"):  # or it is just being imported
         return False

@@ -1,4 +1,4 @@
-"""A Cassandra node as far as a driver asks: the native protocol's version 4, an empty system, and one slow statement."""
+"""A Cassandra node as far as a driver asks: the native protocol, version 4, an empty system, one slow statement."""
 
 from __future__ import annotations
 

@@ -28,11 +28,10 @@ REQUEST = Link("requests", None)
 
 @dataclass(frozen=True)
 class Seen:
-    """What the profile has of a function in one state, where it has it longest."""
+    """A stack with a function."""
 
     own: tuple[str, ...]  # the functions of our program, root first
-    first: str | None  # what they call in the library
-    leaf: str  # where the stack ends
+    first: str | None  # what the function calls
     link: Link | None
     functions: tuple[str, ...]  # all of them
 
@@ -63,36 +62,32 @@ class DriverRun:
         parent = self.spans[span["parent"]]["name"] if span["parent"] else None
         return Link(span["scope"].removeprefix(INSTRUMENTATION), parent)
 
-    def seen(self, function: str, state: str) -> Seen:
-        """The stack with the function in which most time was spent in that state."""
-        found = [
-            sample
-            for sample in self.samples
-            if sample["state"] == state and any(name == function and is_own(file) for name, file, _ in sample["frames"])
-        ]
-        assert found, f"{function} was never {state}; there are: {self.describe()}"
+    def seen(self, function: str, state: str, leaf: str) -> Seen:
+        """The stack of that leaf in which a function of the program spent most time in that state.
+
+        In every sample, whatever its state and leaf, the function must have been called from the same place.
+        """
+        samples = [sample for sample in self.samples if function in own_functions(sample)]
+        ways = {own[: own.index(function)] for own in map(own_functions, samples)}
+        assert len(ways) <= 1, ways
+        found = [sample for sample in samples if sample["state"] == state and sample["frames"][-1][0] == leaf]
+        assert found, f"{function} was never {state} in {leaf}; there are:\n{self.describe()}"
         sample = max(found, key=lambda sample: sample["wall_ns"])
-        frames = sample["frames"]
-        last_own = max(index for index, frame in enumerate(frames) if is_own(frame[1]))
-        return Seen(
-            own=tuple(name for name, file, _ in frames if is_own(file)),
-            first=next((name for name, file, _ in frames[frames.index(self._frame(frames, function)) + 1 :]), None),
-            leaf=frames[-1][0] if last_own < len(frames) else "",
-            link=self.link(sample),
-            functions=tuple(name for name, _, _ in frames),
-        )
+        functions = tuple(name for name, _, _ in sample["frames"])
+        above = functions[functions.index(function) + 1 :]
+        return Seen(own_functions(sample), above[0] if above else None, self.link(sample), functions)
 
-    @staticmethod
-    def _frame(frames: list[Any], function: str) -> Any:
-        return next(frame for frame in reversed(frames) if frame[0] == function)
+    def callers(self, scope: str, function: str, line: int) -> set[Caller]:
+        """What the slow spans of an instrumentation say that name this place.
 
-    def callers(self, scope: str, function: str) -> set[Caller]:
-        """What the slow spans of an instrumentation that name this function say."""
+        On a slow machine there are others of the same function: of what it does before and after the query.
+        """
         return {
             caller_of(span["attributes"])
             for span in self.spans.values()
             if span["scope"].removeprefix(INSTRUMENTATION) == scope
             and span["attributes"].get("code.function.name") == function
+            and span["attributes"]["code.line.number"] == line
         }
 
     def line(self, text: str) -> int:
@@ -108,6 +103,11 @@ class DriverRun:
             + " > ".join(name for name, _, _ in sample["frames"])
             for sample in sorted(self.samples, key=lambda sample: -sample["wall_ns"])
         )
+
+
+def own_functions(sample: dict[str, Any]) -> tuple[str, ...]:
+    """The functions of the program on a stack, root first."""
+    return tuple(name for name, file, _ in sample["frames"] if is_own(file))
 
 
 def is_own(file: str) -> bool:

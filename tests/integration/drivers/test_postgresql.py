@@ -1,11 +1,11 @@
-"""asyncpg and psycopg against a real PostgreSQL: a slow query leads to its request and to the line that asked for it."""
+"""asyncpg and psycopg against a real PostgreSQL: a slow query leads to its request and to the line that asked."""
 
 from __future__ import annotations
 
 import pytest
 from integration.drivers.runs import Caller, DriverRun, Link, run
 
-REQUEST = ("<module>", "run", "main", "handle_request", "load_orders")
+REQUEST = ("<module>", "run", "main", "request", "repeat", "handle_request", "load_orders")
 
 # program -> function: what it calls first, and where its stack ends
 WAITING = {
@@ -40,18 +40,19 @@ def of(driver: str, postgresql: str) -> DriverRun:
 @pytest.mark.parametrize(("driver", "function"), CASES)
 def test_a_query_that_waits_for_the_server_leads_to_its_request(driver: str, function: str, postgresql: str) -> None:
     """Suspended: from what started the loop, through the request's task group, down to the driver's own coroutine."""
-    seen = of(driver, postgresql).seen(f"main.<locals>.{function}", "waiting")
+    first, leaf = WAITING[driver][function]
+    seen = of(driver, postgresql).seen(f"main.<locals>.{function}", "waiting", leaf)
     assert seen.own == (*REQUEST, f"main.<locals>.{function}")
-    assert (seen.first, seen.leaf) == WAITING[driver][function]
+    assert seen.first == first
     assert seen.link == Link(driver, "GET /orders")
 
 
 def test_a_driver_that_works_on_a_parameter_leads_to_its_request(driver: str, postgresql: str) -> None:
     """Running: the same, up to the Python code that the driver calls."""
     first, own = RUNNING[driver]
-    seen = of(driver, postgresql).seen("main.<locals>.store_order", "running")
+    seen = of(driver, postgresql).seen("main.<locals>.store_order", "running", "burn")
     assert seen.own == (*REQUEST, "main.<locals>.store_order", *own)
-    assert (seen.first, seen.leaf) == (first, "burn")
+    assert seen.first == first
     assert seen.link == Link(driver, "GET /orders")
 
 
@@ -60,4 +61,4 @@ def test_the_span_of_a_slow_query_names_the_line_that_asked_for_it(driver: str, 
     """The first frame outside installed packages, and the way to it."""
     program, name = of(driver, postgresql), f"main.<locals>.{function}"
     line = program.line(f"# {function}")
-    assert program.callers(driver, name) == {Caller(name, program.program, line, (*REQUEST, name))}
+    assert program.callers(driver, name, line) == {Caller(name, program.program, line, (*REQUEST, name))}

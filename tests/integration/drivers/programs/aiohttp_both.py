@@ -41,9 +41,8 @@ async def main() -> None:
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             port = runner.addresses[0][1]
-            async for _ in support.rounds():
-                await ask(f"http://127.0.0.1:{port}/orders")
-                await ask(f"http://127.0.0.1:{port}/events")
+            await ask(f"http://127.0.0.1:{port}/orders")
+            await ask(f"http://127.0.0.1:{port}/events")
             await runner.cleanup()
 
 

@@ -60,10 +60,9 @@ async def in_thread() -> None:
 
 
 async def main() -> None:
-    async for _ in support.rounds():
-        for query in (in_group, in_nested_groups, in_started, in_thread):
-            await support.handle_request(query)
-        await in_group_without_span()
+    for query in (in_group, in_nested_groups, in_started, in_thread):
+        await support.request(query)
+    await support.repeat(in_group_without_span)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,9 @@ async def main() -> None:
     async def store_order() -> None:
         await connection.execute("SELECT $1::xml", "<order/>")
 
-    async for _ in support.rounds():
-        await support.handle_request(find_orders)
-        await support.handle_request(stream_orders)
-        await support.handle_request(store_order)
+    await support.request(find_orders)
+    await support.request(stream_orders)
+    await support.request(store_order)
     await connection.close()
 
 

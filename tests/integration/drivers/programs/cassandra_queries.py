@@ -45,8 +45,7 @@ async def main() -> None:
     async def find_orders() -> None:
         await bridge(session.execute_async("SELECT * FROM shop.orders"))
 
-    async for _ in support.rounds():
-        await support.handle_request(find_orders)
+    await support.request(find_orders)
     await asyncio.to_thread(cluster.shutdown)
 
 

@@ -1,4 +1,4 @@
-"""FastAPI on uvicorn: routes that ask a slow server with httpx, in place and in a thread, below a middleware of Starlette's."""
+"""FastAPI on uvicorn: routes below a middleware of Starlette's, which ask a server with httpx, or run in a thread."""
 
 from __future__ import annotations
 
@@ -51,9 +51,8 @@ async def main() -> None:
     port = server.servers[0].sockets[0].getsockname()[1]
     with slow_server() as app.state.slow:
         async with httpx.AsyncClient() as app.state.client:
-            async for _ in support.rounds():
-                for path in ("orders", "events", "report"):
-                    await ask(f"http://127.0.0.1:{port}/{path}")
+            for path in ("orders", "events", "report"):
+                await ask(f"http://127.0.0.1:{port}/{path}")
     server.should_exit = True
     await serving
 

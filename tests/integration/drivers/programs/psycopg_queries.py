@@ -38,10 +38,9 @@ async def main() -> None:
     async def store_order() -> None:
         await connection.execute("SELECT %s", (Order(),))
 
-    async for _ in support.rounds():
-        await support.handle_request(find_orders)
-        await support.handle_request(find_with_cursor)
-        await support.handle_request(store_order)
+    await support.request(find_orders)
+    await support.request(find_with_cursor)
+    await support.request(store_order)
     await connection.close()
 
 

@@ -33,10 +33,9 @@ async def main() -> None:
     async def read_order() -> None:
         await redis.echo("order")
 
-    async for _ in support.rounds():
-        await support.handle_request(pop_order)
-        await support.handle_request(store_orders)
-        await support.handle_request(read_order)
+    await support.request(pop_order)
+    await support.request(store_orders)
+    await support.request(read_order)
     await redis.aclose()
 
 

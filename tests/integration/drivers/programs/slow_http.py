@@ -46,5 +46,5 @@ def _ask(url: str) -> None:
 
 
 async def ask(url: str) -> None:
-    """Asks in a thread, so that this loop can answer."""
-    await asyncio.to_thread(_ask, url)
+    """Asks in a thread, so that this loop can answer, and again until that has been seen."""
+    await support.repeat(lambda: asyncio.to_thread(_ask, url))

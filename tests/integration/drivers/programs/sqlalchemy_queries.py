@@ -9,7 +9,7 @@ import support
 from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
 from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
 from sqlalchemy import event, func, select, text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.types import String, TypeDecorator
 
@@ -94,9 +94,8 @@ async def main() -> None:
     async with AsyncSession(engine) as session:
         session.add(Order(id=1, name="slow"))
         await session.commit()
-    async for _ in support.rounds():
-        for query in (find_in_core, find_in_session, find_in_run_sync, work_in_run_sync, store_sum, read_names):
-            await support.handle_request(query)
+    for query in (find_in_core, find_in_session, find_in_run_sync, work_in_run_sync, store_sum, read_names):
+        await support.request(query)
     await engine.dispose()
 
 

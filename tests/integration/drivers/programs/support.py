@@ -1,4 +1,4 @@
-"""What the programs of the driver tests share: requests, rounds of them under a profiler, and the report of what it saw."""
+"""What the programs of the driver tests share: requests, repeated under a profiler until seen, and what it saw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from opentelemetry import trace
@@ -21,7 +21,7 @@ from otel_asyncprof.formats.stack_sample import StackSample, stack_samples
 
 SLOW_SECONDS = 0.3  # of a query: three times what makes a span slow
 BURN_SECONDS = 0.1
-MIN_TICKS, MAX_ROUNDS = 30, 60
+MIN_TICKS, MAX_ROUNDS = 10, 60
 
 spans = InMemorySpanExporter()
 provider = TracerProvider()
@@ -59,13 +59,18 @@ def _ticks() -> int:
     return stats["ticks"]
 
 
-async def rounds() -> AsyncIterator[int]:
-    """Goes on until the profiler has looked often enough, however slow the machine is."""
+async def repeat(action: Query) -> None:
+    """Goes on until the profiler has looked often enough meanwhile, however slow the machine is."""
     begin = _ticks()
-    for number in range(MAX_ROUNDS):
-        yield number
+    for _ in range(MAX_ROUNDS):
+        await action()
         if _ticks() - begin >= MIN_TICKS:
             return
+
+
+async def request(query: Query) -> None:
+    """Such requests."""
+    await repeat(lambda: handle_request(query))
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
