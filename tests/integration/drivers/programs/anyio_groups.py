@@ -60,6 +60,10 @@ async def in_thread() -> None:
 
 
 async def main() -> None:
+    async with anyio.create_task_group():  # now anyio imports what it needs for asyncio
+        pass
+    with support.tracer.start_as_current_span("warm up"):  # and now that is noticed
+        pass
     for query in (in_group, in_nested_groups, in_started, in_thread):
         await support.request(query)
     await support.repeat(in_group_without_span)
