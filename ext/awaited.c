@@ -4,9 +4,10 @@
      wait              the coroutine that waits; its first argument is the set of what it waits for
      wait_for          the same with one future in 3.11, and while it cancels that; else it awaits it directly
      as_completed      a coroutine of its own, waiting for an item of a queue
-     TaskGroup         the coroutine at the group's end */
+     TaskGroup         the coroutine at the group's end, anyio's as well */
 #include "awaited.h"
 
+#include "anyio_groups.h"
 #include "cpython/layout.h"
 #include "read_object.h"
 #include "safe_copy.h"
@@ -82,7 +83,7 @@ bool awaited_are_tasks(uint64_t future, const struct await_chain *chain) {
     if (leads_to_task(future, 0, &left)) return true;
     if (!chain->count) return false;
     const struct raw_frame *leaf = &chain->frames[chain->count - 1];
-    if (leaf->code == anchors.code_group_end) return true; /* it waits only while tasks of the group live */
+    if (leaf->code == anchors.code_group_end || anyio_groups_wait_in(leaf->code)) return true; /* it waits only while tasks of the group live */
     if (leaf->code == anchors.code_wait) return coroutine_first_argument(leaf, &argument) && set_leads_to_task(argument, &left);
     if (leaf->code == anchors.code_wait_for || leaf->code == anchors.code_cancel_and_wait)
         return coroutine_first_argument(leaf, &argument) && leads_to_task(argument, 0, &left);

@@ -7,9 +7,11 @@
      as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
      run_until_complete   callback of the loop itself
      TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future
-   Only asyncio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
+     anyio's groups    closure -> group -> host task, likewise
+   Only asyncio's and anyio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
 #include "awaiters.h"
 
+#include "anyio_groups.h"
 #include "cpython/layout.h"
 #include "drop.h"
 #include "read_object.h"
@@ -99,6 +101,11 @@ static void look_at_method(struct search *search, uint64_t method) {
     else if (is_of_module(function, anchors.globals_tasks) && read_attribute(self, anchors.name_done, &done)) look_at_held(search, done);
 }
 
+static void look_at_anyio(struct search *search, const struct anyio_parents *parents) {
+    if (parents->host) found_task(search, parents->host, parents->host_waits);
+    if (parents->starting) found_future(search, parents->starting);
+}
+
 static struct remembered_callback *memo_entry(struct awaiter_memo *memo, uint64_t callback) {
     return &memo->entries[callback / 16 % MAX_REMEMBERED_CALLBACKS];
 }
@@ -123,6 +130,7 @@ static void remember(const struct search *search, uint64_t callback) {
 
 static void look_at_callback(struct search *search, uint64_t callback) {
     uint64_t type, word, self;
+    struct anyio_parents parents;
     if (!type_of(callback, &type)) return;
     if (type == anchors.type_builtin) {
         if (safe_copy_word(&word, callback + layout.builtin_definition) && word == anchors.task_wakeup &&
@@ -133,6 +141,7 @@ static void look_at_callback(struct search *search, uint64_t callback) {
         if (is_of_module(callback, anchors.globals_base_events)) search->by_loop |= search->hops == 0;
         if (is_of_module(callback, anchors.globals_tasks) && safe_copy_word(&word, callback + layout.function_closure))
             look_at_tuple(search, word, true);
+        if (anyio_groups_read(callback, &parents)) look_at_anyio(search, &parents);
     } else if (type == anchors.type_method) {
         look_at_method(search, callback);
     } else if (type == anchors.type_partial) {

@@ -5,6 +5,8 @@
 #include "awaiters.h"
 #include "coroutine.h"
 #include "cpython/layout.h"
+#include "greenlets.h"
+#include "libraries.h"
 #include "read_object.h"
 #include "safe_copy.h"
 #include "tasks.h"
@@ -111,6 +113,15 @@ static size_t find_root_of_task(size_t n_raw) {
     return n_raw;
 }
 
+/* Sync code that runs in a greenlet for the task has a stack of its own. */
+static bool complete_stack(const struct thread_state *thread, const struct task *task, size_t *n_raw) {
+    if (!greenlets_are_known() || greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
+    libraries_note_greenlet(); /* may run Python code: the work space is filled anew */
+    if (!unwind_thread(thread, &unwind, n_raw)) return false;
+    greenlets_complete(task->coroutine, unwind.frames, MAX_THREAD_FRAMES, n_raw);
+    return true;
+}
+
 static bool take(struct caller_stack *stack) {
     struct thread_state thread;
     struct task task;
@@ -121,6 +132,7 @@ static bool take(struct caller_stack *stack) {
     if (!anchors.interpreter || !threads_read_one((uint64_t)(uintptr_t)PyThreadState_Get(), &thread)) return false;
     if (!unwind_thread(&thread, &unwind, &n_raw)) return false;
     if (!read_current_task(&thread, &task)) return push_thread_frames(stack, 0, n_raw, MAX_OWN_FRAMES), true;
+    if (!complete_stack(&thread, &task, &n_raw)) return false;
     size_t root = find_root_of_task(n_raw);
     push_thread_frames(stack, root, n_raw, MAX_ENTRY_FRAMES);
     stack->n_entry = stack->count;

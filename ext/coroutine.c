@@ -2,6 +2,7 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
+#include "greenlets.h"
 #include "read_object.h"
 #include "safe_copy.h"
 
@@ -87,6 +88,15 @@ static bool end_at(struct await_chain *chain, int32_t state) {
     return false;
 }
 
+/* The sync code that greenlet_spawn() runs for the coroutine, and that what it awaits comes from. False: the walk ends here. */
+static bool add_greenlet(struct await_chain *chain, uint64_t frame) {
+    size_t count, room = chain->capacity - chain->count;
+    if (!greenlets_read_spawned(frame, chain->frames + chain->count, room, &count)) return fail_to_read(chain);
+    if (count > room) return is_full(chain);
+    chain->count += count;
+    return true;
+}
+
 /* One object further. False after the last one. */
 static bool step(struct await_chain *chain) {
     uint64_t generator = chain->next, at = generator + layout.generator_frame, type, code, instruction, next;
@@ -109,6 +119,7 @@ static bool step(struct await_chain *chain) {
     if (!awaiting || (int32_t)stack_top <= 0) return go_on(chain, 0);
     if (stack_top > MAX_STACK_SLOTS || !safe_copy_word(&next, at + layout.frame_localsplus + 8 * ((uint64_t)stack_top - 1)))
         return fail_to_read(chain);
+    if (greenlets_belong_to(code) && !add_greenlet(chain, at)) return false;
     return go_on(chain, next);
 }
 

@@ -15,6 +15,7 @@
 #include "cpython/layout.h"
 #include "drop.h"
 #include "exit_signals.h"
+#include "libraries.h"
 #include "os/os.h"
 #include "otlp_encode.h"
 #include "reading.h"
@@ -365,7 +366,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&
-        task_switch_init(module) == 0)
+        libraries_init(module) == 0 && task_switch_init(module) == 0)
         return module;
     Py_DECREF(module);
     return NULL;

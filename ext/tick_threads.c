@@ -5,6 +5,7 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
+#include "greenlets.h"
 #include "read_object.h"
 #include "reading.h"
 #include "safe_copy.h"
@@ -47,6 +48,15 @@ static bool read_moment(const struct thread_state *thread, uint64_t loop, struct
     return safe_copy_word(&moment->context, thread->address + layout.thread_context) && safe_copy_faults() == faults;
 }
 
+/* A task that runs has its coroutine on the stack, if that is Python's. Sync code that runs in a greenlet for the task has a stack of its
+   own, to which the rest is added; where that cannot be had, the stack is no one's: without its root it would pass for the loop's. */
+static bool complete_stack(struct tick *tick, uint64_t task, size_t *n_raw) {
+    uint64_t coroutine, type;
+    if (!task || !safe_copy_word(&coroutine, task + layout.task_coroutine)) return true;
+    if (greenlets_complete(coroutine, tick->unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
+    return !coroutine || !safe_copy_word(&type, coroutine + OBJECT_TYPE) || type != anchors.type_coroutine;
+}
+
 /* Stack, link and task of one moment: the link and the task are read before and after the stack, and both readings must agree. */
 static bool read_thread(struct tick *tick, const struct thread_state *thread, uint64_t loop, size_t *n_raw, struct seen_link *link,
                         uint64_t *task) {
@@ -56,7 +66,7 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
         if (!read_moment(thread, loop, &before)) continue;
         struct seen_link first = tick_read_link(tick, before.context);
         if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;
-        if (!read_moment(thread, loop, &after)) continue;
+        if (!complete_stack(tick, before.task, n_raw) || !read_moment(thread, loop, &after)) continue;
         *link = tick_read_link(tick, after.context);
         *task = after.task;
         if (before.context == after.context && before.task == after.task && first.link == link->link) return true;

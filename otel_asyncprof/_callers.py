@@ -17,7 +17,7 @@ import opentelemetry.trace
 from opentelemetry.sdk.trace import Span
 from opentelemetry.trace import SpanKind
 
-from . import _native
+from . import _libraries, _native
 from ._config import ProfilerConfig
 
 _logger = logging.getLogger(__name__)
@@ -87,6 +87,7 @@ class SlowSpans:
         context = span.get_span_context()
         if context is None or not context.trace_flags.sampled:
             return
+        _libraries.learn()
         if self._profile_id and (self._every_span_has_samples or span.parent is None or span.parent.is_remote):
             span.set_attribute(PROFILE_ID, f"{context.span_id:016x}")
         if span.kind in self._kinds:

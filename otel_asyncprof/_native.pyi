@@ -102,6 +102,24 @@ def read_link(address: int, /) -> tuple[bytes, bytes] | None:
 # instruction that it executes. None and a number: so many frames are left out here.
 CallerStack: TypeAlias = tuple[Any, ...]
 
+def learn_greenlets(
+    *, greenlet: int, frame: int, code: int, parent: int, greenlet_type: int, spawn_code: int, spawn_local: int
+) -> bool: ...
+def read_greenlet(address: int, /) -> list[int] | None: ...
+def use_anyio_groups(
+    *,
+    callback_code: int,
+    end_code: int,
+    start_code: int,
+    name_scope: int,
+    name_host: int,
+    name_completed: int,
+    group_cell: int,
+    start_cell: int,
+    host_offset: int,
+) -> None: ...
+def find_slot(address: int, value: int, size: int, /) -> int: ...
+def use_greenlets(getcurrent: Callable[[], Any], /) -> None: ...
 def caller_stack() -> CallerStack | None:
     """The calling thread's stitched stack; None where it cannot be read, and before prepare()."""
 

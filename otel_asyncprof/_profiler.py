@@ -32,6 +32,7 @@ try:
         _copy_method,
         _exit,
         _features,
+        _libraries,
         _runtime_context,
         _self_check,
         _thread_context,
@@ -199,6 +200,7 @@ class Profiler:
             self._anchors = _anchors.collect()
             with _copy_method.readable_memory():
                 self._features = _features.trusted(_self_check.run(self._anchors))
+                _libraries.learn()
             self._exporter = self._given_exporter or make_exporter(self.config)
             _runtime_context.install()
             span_processor.ensure_registered(self._provider())
@@ -333,6 +335,7 @@ class Profiler:
         return _runtime_context.retry_backfill() == 0 and registered
 
     def _collect(self) -> list[bytes]:
+        _libraries.learn(thoroughly=True)
         self._copy_report.update(_native.stats()["copy_method"])
         resource, schema_url = self._resource_reader.read(self._provider())
         _thread_context.update(resource)
