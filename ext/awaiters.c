@@ -7,6 +7,7 @@
      as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
      run_until_complete   callback of the loop itself
      TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future
+   From 3.14 on asyncio notes itself who awaits what; as_completed alone does not, and the loop is no task: there callbacks still tell.
    Only asyncio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
 #include "awaiters.h"
 
@@ -14,12 +15,14 @@
 #include "drop.h"
 #include "read_object.h"
 #include "safe_copy.h"
+#include "task_set.h"
 
 #define MAX_FUTURES 32  /* futures looked through for one task */
 #define MAX_HOPS 6      /* futures in a row */
 #define MAX_CALLBACKS 64
 #define MAX_CELLS 16
 #define MAX_GETTERS 16
+#define MAX_AWAITED_BY_SLOTS 256
 
 struct search {
     struct awaiter *found;
@@ -152,9 +155,41 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
+/* 3.14: asyncio notes itself who awaits a future: the task that does, or that has called gather, wait or shield, or opened the group;
+   one of them, or a set. Another future may stand there for those who await that. */
+static void look_at_awaited_by(struct search *search, uint64_t awaited_by, bool is_set) {
+    uint64_t futures[TASK_SET_SLOTS_PER_READ] = {awaited_by}, type;
+    struct task_set set = is_set ? task_set_at(awaited_by) : (struct task_set){0};
+    for (uint64_t slot = 0; slot == 0 || (slot < set.slots && slot < MAX_AWAITED_BY_SLOTS); slot += TASK_SET_SLOTS_PER_READ) {
+        size_t count = is_set ? task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, futures) : 1;
+        for (size_t i = 0; i < count; i++) {
+            if (!type_of(futures[i], &type)) continue;
+            if (read_is_subtype(type, anchors.type_task)) found_task(search, futures[i], true);
+            else if (read_is_subtype(type, anchors.type_future)) found_future(search, futures[i]);
+        }
+    }
+}
+
+static size_t find_noted(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]) {
+    struct search search;
+    search.found = awaiters, search.memo = NULL, search.n_found = search.n_futures = search.hops = 0;
+    look_at_awaited_by(&search, task->awaited_by, task->awaited_by_is_set);
+    for (size_t i = 0; i < search.n_futures; i++) {
+        uint64_t awaited_by;
+        bool is_set;
+        search.hops = search.futures[i].hops;
+        if (!future_read_awaited_by(search.futures[i].address, &awaited_by, &is_set)) drop_count(DROP_unreadable_memory);
+        else if (awaited_by) look_at_awaited_by(&search, awaited_by, is_set);
+    }
+    return search.n_found;
+}
+
 size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
     struct search search;
     uint64_t faults = safe_copy_faults();
+    size_t n_noted = task->awaited_by ? find_noted(task, awaiters) : 0;
+    *by_loop = false;
+    if (n_noted) return n_noted;
     search.found = awaiters, search.memo = memo;
     search.n_found = search.n_futures = search.hops = 0; /* the futures are written before they are read */
     search.by_loop = false;

@@ -11,6 +11,7 @@
 #include "read_object.h"
 #include "span_link.h"
 #include "stack_table.h"
+#include "task_list.h"
 #include "task_set.h"
 #include "tasks.h"
 #include "threads.h"
@@ -127,11 +128,23 @@ static bool meet_all(struct task_table *table, const struct task_set *set, PyObj
 
 static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     struct task_table table;
-    struct task_set scheduled = task_set_scheduled(), eager = task_set_eager();
+    struct task_list list;
+    struct workspace space;
+    PyObject *addresses = workspace_make(&space) ? PyList_New(0) : NULL;
     task_table_init(&table);
-    PyObject *addresses = PyList_New(0);
-    if (addresses && (!meet_all(&table, &scheduled, addresses) || !meet_all(&table, &eager, addresses))) Py_CLEAR(addresses);
+    task_list_init(&list);
+    struct task_set scheduled = task_set_scheduled(), eager = task_set_eager(), listed = {0};
+    if (addresses && task_list_exists()) {
+        bool whole;
+        task_list_read(&list, space.threads, threads_read(space.threads, MAX_THREADS, &whole));
+        listed = task_set_of_list(list.tasks, list.count);
+    }
+    if (addresses && (!meet_all(&table, &scheduled, addresses) || !meet_all(&table, &eager, addresses) ||
+                      !meet_all(&table, &listed, addresses)))
+        Py_CLEAR(addresses);
     task_table_destroy(&table);
+    task_list_destroy(&list);
+    workspace_free(&space);
     return addresses;
 }
 

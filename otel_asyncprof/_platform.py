@@ -3,7 +3,7 @@
 import platform
 import sys
 
-SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13))
+SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 _SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
 
