@@ -7,7 +7,8 @@
      as_completed      closure (up to 3.12) or bound method (3.13) -> queue -> futures of its getters
      run_until_complete   callback of the loop itself
      TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future
-   From 3.14 on asyncio notes itself who awaits what; as_completed alone does not, and the loop is no task: there callbacks still tell.
+   From 3.14 on a future also notes who awaits it. Constructs outside of asyncio's tasks, other libraries' too, are known by that alone.
+   asyncio's own note the task that has called them, and also when that awaits something else by now: so their callbacks are asked first.
    Only asyncio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
 #include "awaiters.h"
 
@@ -31,6 +32,7 @@ struct search {
     size_t n_futures;
     unsigned hops; /* of the future being looked through */
     bool by_loop;
+    bool by_asyncio; /* a construct of asyncio's looks after the task */
     struct awaiter_memo *memo; /* NULL: nothing is remembered */
 };
 
@@ -132,10 +134,14 @@ static void look_at_callback(struct search *search, uint64_t callback) {
             safe_copy_word(&self, callback + layout.builtin_self) && self)
             found_task(search, self, true);
     } else if (type == anchors.type_function) {
-        if (search->hops == 0 && search->memo && recall(search, callback)) return;
+        if (search->hops == 0 && search->memo && recall(search, callback)) {
+            search->by_asyncio = true;
+            return;
+        }
         if (is_of_module(callback, anchors.globals_base_events)) search->by_loop |= search->hops == 0;
-        if (is_of_module(callback, anchors.globals_tasks) && safe_copy_word(&word, callback + layout.function_closure))
-            look_at_tuple(search, word, true);
+        if (!is_of_module(callback, anchors.globals_tasks)) return;
+        search->by_asyncio = true;
+        if (safe_copy_word(&word, callback + layout.function_closure)) look_at_tuple(search, word, true);
     } else if (type == anchors.type_method) {
         look_at_method(search, callback);
     } else if (type == anchors.type_partial) {
@@ -155,8 +161,7 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
-/* 3.14: asyncio notes itself who awaits a future: the task that does, or that has called gather, wait or shield, or opened the group;
-   one of them, or a set. Another future may stand there for those who await that. */
+/* 3.14: who awaits a future is noted there, one of them, or a set. Another future may stand for those who await that. */
 static void look_at_awaited_by(struct search *search, uint64_t awaited_by, bool is_set) {
     uint64_t futures[TASK_SET_SLOTS_PER_READ] = {awaited_by}, type;
     struct task_set set = is_set ? task_set_at(awaited_by) : (struct task_set){0};
@@ -187,12 +192,9 @@ static size_t find_noted(const struct task *task, struct awaiter awaiters[MAX_AW
 size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
     struct search search;
     uint64_t faults = safe_copy_faults();
-    size_t n_noted = task->awaited_by ? find_noted(task, awaiters) : 0;
-    *by_loop = false;
-    if (n_noted) return n_noted;
     search.found = awaiters, search.memo = memo;
     search.n_found = search.n_futures = search.hops = 0; /* the futures are written before they are read */
-    search.by_loop = false;
+    search.by_loop = search.by_asyncio = false;
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
         uint64_t callback0, callbacks, future = search.futures[i].address;
@@ -207,5 +209,6 @@ size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct 
     /* Nothing but this callback has led to what was found, and there was something to follow. */
     if (memo && search.n_futures && safe_copy_faults() == faults && (!task->callbacks || task->callbacks == anchors.none)) remember(&search, task->callback0);
     *by_loop = search.by_loop;
-    return search.n_found;
+    if (search.n_found || search.by_loop || search.by_asyncio || !task->awaited_by) return search.n_found;
+    return find_noted(task, awaiters);
 }

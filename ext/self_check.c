@@ -133,19 +133,37 @@ static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     PyObject *addresses = workspace_make(&space) ? PyList_New(0) : NULL;
     task_table_init(&table);
     task_list_init(&list);
-    struct task_set scheduled = task_set_scheduled(), eager = task_set_eager(), listed = {0};
+    struct task_set scheduled = task_set_scheduled(), python = task_set_python(), eager = task_set_eager(), listed = {0};
     if (addresses && task_list_exists()) {
         bool whole;
         task_list_read(&list, space.threads, threads_read(space.threads, MAX_THREADS, &whole));
         listed = task_set_of_list(list.tasks, list.count);
     }
-    if (addresses && (!meet_all(&table, &scheduled, addresses) || !meet_all(&table, &eager, addresses) ||
-                      !meet_all(&table, &listed, addresses)))
-        Py_CLEAR(addresses);
+    const struct task_set *const sets[] = {&scheduled, &python, &eager, &listed};
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0] && addresses; i++)
+        if (!meet_all(&table, sets[i], addresses)) Py_CLEAR(addresses);
     task_table_destroy(&table);
     task_list_destroy(&list);
     workspace_free(&space);
     return addresses;
+}
+
+/* While we hold the GIL the lists do not change, and what is in them lives: a task leaves its list before its memory is given back. */
+static PyObject *listed_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    if (!anchors.interpreter || !task_list_exists()) return PyList_New(0);
+    struct workspace space;
+    struct task_list list;
+    PyObject *tasks = workspace_make(&space) ? PyList_New(0) : NULL;
+    task_list_init(&list);
+    if (tasks) {
+        bool whole;
+        task_list_read(&list, space.threads, threads_read(space.threads, MAX_THREADS, &whole));
+    }
+    for (uint32_t i = 0; i < list.count && tasks; i++)
+        if (PyList_Append(tasks, (PyObject *)(uintptr_t)list.tasks[i]) != 0) Py_CLEAR(tasks);
+    task_list_destroy(&list);
+    workspace_free(&space);
+    return tasks;
 }
 
 static PyObject *describe_task(struct workspace *space, const struct task *task) {
@@ -198,6 +216,7 @@ static PyMethodDef functions[] = {
     {"read_thread", read_thread, METH_NOARGS, "The calling thread's stack as the sampler reads it: (function, file, line), root first."},
     {"read_holds_gil", read_holds_gil, METH_NOARGS, "Whether the sampler sees that the calling thread holds the interpreter's lock."},
     {"read_tasks", read_tasks, METH_NOARGS, "Addresses of the live tasks of all loops."},
+    {"listed_tasks", listed_tasks, METH_NOARGS, "The tasks that asyncio keeps in lists; none before 3.14."},
     {"read_task", read_task, METH_O, "What the sampler reads of the task at an address."},
     {"read_link", read_link, METH_O, "(trace id, span id) of the contextvars.Context at an address; None without a span."},
     {NULL, NULL, 0, NULL},

@@ -92,6 +92,9 @@ def read_holds_gil() -> bool:
 def read_tasks() -> list[int]:
     """Addresses of the live tasks of all loops."""
 
+def listed_tasks() -> list[Any]:
+    """The tasks that asyncio keeps in lists, which no module shows (CPython 3.14+); none before prepare()."""
+
 def read_task(address: int, /) -> TaskDescription:
     """What is read of the task at an address."""
 
