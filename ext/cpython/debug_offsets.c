@@ -27,6 +27,7 @@ static const struct published in_3_13[] = {
     {48, NO_SIZE, &layout.interp_size, MAX_LAYOUT_OFFSET},
     {72, 48, &layout.interp_threads_head, MAX_LAYOUT_OFFSET},
     {112, 48, &layout.interp_gil, MAX_LAYOUT_OFFSET},
+    {152, NO_SIZE, &layout.thread_running_loop, IN_THREAD}, /* the size: asyncio's loop follows the public thread state */
     {160, 152, &layout.thread_prev, IN_THREAD},
     {168, 152, &layout.thread_next, IN_THREAD},
     {176, 152, &layout.thread_interp, IN_THREAD},
@@ -34,7 +35,6 @@ static const struct published in_3_13[] = {
     {192, 152, &layout.thread_ident, IN_THREAD},
     {200, 152, &layout.thread_native_id, IN_THREAD},
     {208, 152, &layout.thread_datastack_chunk, IN_THREAD - 8},
-    {152, NO_SIZE, &layout.thread_running_loop, IN_THREAD}, /* follows the public thread state */
     {232, 224, &layout.frame_previous, IN_FRAME},
     {240, 224, &layout.frame_code, IN_FRAME},
     {248, 224, &layout.frame_instruction, IN_FRAME},
