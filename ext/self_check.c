@@ -106,6 +106,19 @@ static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);
 }
 
+/* What the sampler reads of the calling thread besides its stack: addresses of its context, its loop and the loop's task. */
+static PyObject *read_moment(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    struct thread_state thread;
+    uint64_t task = 0;
+    if (!anchors.interpreter || !threads_read_one((uint64_t)(uintptr_t)PyThreadState_Get(), &thread)) {
+        PyErr_SetString(PyExc_RuntimeError, "the state of this thread cannot be read");
+        return NULL;
+    }
+    uint64_t loop = threads_running_loop(&thread);
+    threads_read_task(&thread, loop, &task);
+    return Py_BuildValue("(KKKK)", thread.ident, thread.context, loop, task);
+}
+
 static bool append_address(PyObject *addresses, uint64_t address) {
     PyObject *item = PyLong_FromUnsignedLongLong(address);
     bool appended = item && PyList_Append(addresses, item) == 0;
@@ -215,6 +228,7 @@ static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
 static PyMethodDef functions[] = {
     {"read_thread", read_thread, METH_NOARGS, "The calling thread's stack as the sampler reads it: (function, file, line), root first."},
     {"read_holds_gil", read_holds_gil, METH_NOARGS, "Whether the sampler sees that the calling thread holds the interpreter's lock."},
+    {"read_moment", read_moment, METH_NOARGS, "(ident, context, running loop, running task) of the calling thread."},
     {"read_tasks", read_tasks, METH_NOARGS, "Addresses of the live tasks of all loops."},
     {"listed_tasks", listed_tasks, METH_NOARGS, "The tasks that asyncio keeps in lists; none before 3.14."},
     {"read_task", read_task, METH_O, "What the sampler reads of the task at an address."},

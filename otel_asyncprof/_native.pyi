@@ -89,6 +89,9 @@ def read_thread() -> list[tuple[str, str, int]]:
 def read_holds_gil() -> bool:
     """Whether the sampler sees that the calling thread holds the interpreter's lock: always True."""
 
+def read_moment() -> tuple[int, int, int, int]:
+    """Of the calling thread: its ident, and the addresses of its context, its running loop and task; 0 without one."""
+
 def read_tasks() -> list[int]:
     """Addresses of the live tasks of all loops."""
 
