@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,39 +83,4 @@ bool os_read_memory(void *destination, uint64_t address, size_t size) {
     /* getpid() each time: a cached id would read the parent's memory after a fork. */
     ssize_t copied = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     return copied >= 0 && (size_t)copied == size;
-}
-
-/* A look for the file around an address, by the loader's own list. */
-struct search {
-    uint64_t address;
-    struct os_segment *segments;
-    size_t count;
-};
-
-static bool is_part(const ElfW(Phdr) *header, bool writable) {
-    return header->p_type == PT_LOAD && header->p_flags & PF_R && writable == !!(header->p_flags & PF_W);
-}
-
-static int look_at_file(struct dl_phdr_info *file, size_t size, void *argument) {
-    (void)size;
-    struct search *search = argument;
-    bool inside = false;
-    for (unsigned i = 0; i < file->dlpi_phnum; i++) {
-        uint64_t begin = file->dlpi_addr + file->dlpi_phdr[i].p_vaddr;
-        inside |= file->dlpi_phdr[i].p_type == PT_LOAD && search->address >= begin && search->address - begin < file->dlpi_phdr[i].p_memsz;
-    }
-    for (unsigned pass = 0; pass < 2 && inside; pass++)
-        for (unsigned i = 0; i < file->dlpi_phnum && search->count < OS_MAX_SEGMENTS; i++) {
-            const ElfW(Phdr) *header = &file->dlpi_phdr[i];
-            if (!is_part(header, pass == 0)) continue;
-            uint64_t begin = file->dlpi_addr + header->p_vaddr;
-            search->segments[search->count++] = (struct os_segment){begin, begin + header->p_memsz};
-        }
-    return inside;
-}
-
-size_t os_segments_of(uint64_t address, struct os_segment segments[OS_MAX_SEGMENTS]) {
-    struct search search = {.address = address, .segments = segments};
-    dl_iterate_phdr(look_at_file, &search);
-    return search.count;
 }
