@@ -8,6 +8,8 @@
      run_until_complete   callback of the loop itself
      TaskGroup         bound method -> group -> parent task, which waits once it stands at the group's own future
      anyio's groups    closure -> group -> host task, likewise
+   From 3.14 on a future also notes who awaits it. Constructs outside of asyncio's tasks, other libraries' too, are known by that alone.
+   asyncio's own note the task that has called them, and also when that awaits something else by now: so their callbacks are asked first.
    Only asyncio's and anyio's own callbacks are followed: what an application's callback holds says nothing of who waits. */
 #include "awaiters.h"
 
@@ -16,12 +18,14 @@
 #include "drop.h"
 #include "read_object.h"
 #include "safe_copy.h"
+#include "task_set.h"
 
 #define MAX_FUTURES 32  /* futures looked through for one task */
 #define MAX_HOPS 6      /* futures in a row */
 #define MAX_CALLBACKS 64
 #define MAX_CELLS 16
 #define MAX_GETTERS 16
+#define MAX_AWAITED_BY_SLOTS 256
 
 struct search {
     struct awaiter *found;
@@ -30,6 +34,7 @@ struct search {
     size_t n_futures;
     unsigned hops; /* of the future being looked through */
     bool by_loop;
+    bool by_asyncio; /* a construct of asyncio's looks after the task */
     struct awaiter_memo *memo; /* NULL: nothing is remembered */
 };
 
@@ -137,11 +142,19 @@ static void look_at_callback(struct search *search, uint64_t callback) {
             safe_copy_word(&self, callback + layout.builtin_self) && self)
             found_task(search, self, true);
     } else if (type == anchors.type_function) {
-        if (search->hops == 0 && search->memo && recall(search, callback)) return;
+        if (search->hops == 0 && search->memo && recall(search, callback)) {
+            search->by_asyncio = true;
+            return;
+        }
         if (is_of_module(callback, anchors.globals_base_events)) search->by_loop |= search->hops == 0;
-        if (is_of_module(callback, anchors.globals_tasks) && safe_copy_word(&word, callback + layout.function_closure))
-            look_at_tuple(search, word, true);
-        if (anyio_groups_read(callback, &parents)) look_at_anyio(search, &parents);
+        if (is_of_module(callback, anchors.globals_tasks)) {
+            search->by_asyncio = true;
+            if (safe_copy_word(&word, callback + layout.function_closure)) look_at_tuple(search, word, true);
+        }
+        if (anyio_groups_read(callback, &parents)) {
+            search->by_asyncio = true;
+            look_at_anyio(search, &parents);
+        }
     } else if (type == anchors.type_method) {
         look_at_method(search, callback);
     } else if (type == anchors.type_partial) {
@@ -161,12 +174,40 @@ static void look_at_callbacks(struct search *search, uint64_t callback0, uint64_
         if (read_tuple(pairs[i], &callback, 1) == 1) look_at_callback(search, callback);
 }
 
+/* 3.14: who awaits a future is noted there, one of them, or a set. Another future may stand for those who await that. */
+static void look_at_awaited_by(struct search *search, uint64_t awaited_by, bool is_set) {
+    uint64_t futures[TASK_SET_SLOTS_PER_READ] = {awaited_by}, type;
+    struct task_set set = is_set ? task_set_at(awaited_by) : (struct task_set){0};
+    for (uint64_t slot = 0; slot == 0 || (slot < set.slots && slot < MAX_AWAITED_BY_SLOTS); slot += TASK_SET_SLOTS_PER_READ) {
+        size_t count = is_set ? task_set_read(&set, slot, TASK_SET_SLOTS_PER_READ, futures) : 1;
+        for (size_t i = 0; i < count; i++) {
+            if (!type_of(futures[i], &type)) continue;
+            if (read_is_subtype(type, anchors.type_task)) found_task(search, futures[i], true);
+            else if (read_is_subtype(type, anchors.type_future)) found_future(search, futures[i]);
+        }
+    }
+}
+
+static size_t find_noted(const struct task *task, struct awaiter awaiters[MAX_AWAITERS]) {
+    struct search search;
+    search.found = awaiters, search.memo = NULL, search.n_found = search.n_futures = search.hops = 0;
+    look_at_awaited_by(&search, task->awaited_by, task->awaited_by_is_set);
+    for (size_t i = 0; i < search.n_futures; i++) {
+        uint64_t awaited_by;
+        bool is_set;
+        search.hops = search.futures[i].hops;
+        if (!future_read_awaited_by(search.futures[i].address, &awaited_by, &is_set)) drop_count(DROP_unreadable_memory);
+        else if (awaited_by) look_at_awaited_by(&search, awaited_by, is_set);
+    }
+    return search.n_found;
+}
+
 size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct awaiter awaiters[MAX_AWAITERS], bool *by_loop) {
     struct search search;
     uint64_t faults = safe_copy_faults();
     search.found = awaiters, search.memo = memo;
     search.n_found = search.n_futures = search.hops = 0; /* the futures are written before they are read */
-    search.by_loop = false;
+    search.by_loop = search.by_asyncio = false;
     look_at_callbacks(&search, task->callback0, task->callbacks);
     for (size_t i = 0; i < search.n_futures; i++) {
         uint64_t callback0, callbacks, future = search.futures[i].address;
@@ -181,5 +222,6 @@ size_t awaiters_find(const struct task *task, struct awaiter_memo *memo, struct 
     /* Nothing but this callback has led to what was found, and there was something to follow. */
     if (memo && search.n_futures && safe_copy_faults() == faults && (!task->callbacks || task->callbacks == anchors.none)) remember(&search, task->callback0);
     *by_loop = search.by_loop;
-    return search.n_found;
+    if (search.n_found || search.by_loop || search.by_asyncio || !task->awaited_by) return search.n_found;
+    return find_noted(task, awaiters);
 }

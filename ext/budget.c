@@ -33,12 +33,15 @@ uint64_t budget_slots(const struct budget *budget) { return (uint64_t)budget->sl
 
 uint64_t budget_idle_threads(const struct budget *budget) { return (uint64_t)budget->idle_threads; }
 
-static void smooth(double *value, double now) { *value += *value ? SMOOTHING * (now - *value) : now; }
+static double at_most_1(double value) { return value < 1 ? value : 1; }
+
+static void smooth_over(double *value, double now, double ticks) { *value += *value ? at_most_1(SMOOTHING * ticks) * (now - *value) : now; }
+static void smooth(double *value, double now) { smooth_over(value, now, 1); }
 
 /* A part of the cost for tasks does not grow with their number, so that no division gives the right one: it is felt for. */
-static void adjust_slots(struct budget *budget, uint64_t all_slots) {
+static void adjust_slots(struct budget *budget, uint64_t all_slots, double ticks) {
     double least = all_slots <= SMALL_SET ? SMALL_SET / 4.0 : LEAST_SLOTS, most = 2.0 * (double)all_slots;
-    double step = STEP * (allowance(budget) - budget->tick_ns) / budget->slot_ns;
+    double step = at_most_1(STEP * ticks) * (allowance(budget) - budget->tick_ns) / budget->slot_ns;
     budget->slots += step < budget->slots ? step : budget->slots; /* at most twice as many at once */
     if (budget->slots > most) budget->slots = most;
     if (budget->slots < least) budget->slots = least;
@@ -54,14 +57,20 @@ static void adjust_idle_threads(struct budget *budget, uint64_t all_threads) {
 
 uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     double most = MAX_CREDIT_SECONDS * 1e9 * budget->share;
-    smooth(&budget->tick_ns, (double)cost->cpu_ns);
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
     if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
     if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
-    if (cost->all_slots) adjust_slots(budget, cost->all_slots);
     if (cost->idle_threads) adjust_idle_threads(budget, cost->idle_threads);
     budget->credit_ns += (double)cost->wall_ns * budget->share;
     if (budget->credit_ns > most) budget->credit_ns = most;
     budget->credit_ns -= (double)cost->cpu_ns;
+    /* A look at suspended tasks stands for all ticks since the one before: it costs much, and they little. */
+    budget->cpu_ns_since_look += (double)cost->cpu_ns;
+    budget->ticks_since_look++;
+    if (cost->slots || !cost->all_slots) {
+        smooth_over(&budget->tick_ns, budget->cpu_ns_since_look / budget->ticks_since_look, budget->ticks_since_look);
+        if (cost->all_slots) adjust_slots(budget, cost->all_slots, budget->ticks_since_look);
+        budget->cpu_ns_since_look = budget->ticks_since_look = 0;
+    }
     return budget->credit_ns >= 0 ? 0 : (uint64_t)(-budget->credit_ns / budget->share);
 }

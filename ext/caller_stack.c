@@ -103,7 +103,7 @@ static void push_awaiting(struct caller_stack *stack, const struct task *task) {
 /* The task that the thread's loop runs now. */
 static bool read_current_task(const struct thread_state *thread, struct task *task) {
     uint64_t loop = threads_running_loop(thread), address;
-    return loop && anchors.current_tasks && read_dict_value(anchors.current_tasks, loop, &address) && task_read(address, task);
+    return threads_read_task(thread, loop, &address) && address && task_read(address, task);
 }
 
 /* How many frames, from the leaf, belong to the task: up to the outermost coroutine on the stack, which is its own, or for a task in

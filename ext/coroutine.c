@@ -33,10 +33,24 @@ static bool is_suspended(int32_t state) { return state >= layout.state_suspended
    before that the next instruction does. */
 static bool read_awaiting(uint64_t type, int32_t state, uint64_t instruction, bool *awaiting) {
     uint8_t next[2];
-    *awaiting = type == anchors.type_coroutine || (layout.state_awaiting && state == layout.state_awaiting);
+    *awaiting = type == anchors.type_coroutine || (layout.state_awaiting && state >= layout.state_awaiting);
     if (*awaiting || layout.state_awaiting) return true;
     if (!safe_copy(next, instruction + 2, sizeof next)) return false;
     *awaiting = (next[0] == layout.resume_opcodes[0] || next[0] == layout.resume_opcodes[1]) && next[1] >= AWAIT_ARGUMENT;
+    return true;
+}
+
+/* How many bytes of localsplus a suspended frame uses, the value stack included; 0: not as many as it awaits with. */
+static bool read_stack_top(uint64_t frame, uint64_t *top) {
+    uint32_t entries;
+    if (layout.frame_stackpointer != LAYOUT_ABSENT) {
+        if (!safe_copy_word(top, frame + layout.frame_stackpointer)) return false;
+        *top = *top > frame + layout.frame_localsplus ? *top - frame - layout.frame_localsplus : 0;
+    } else {
+        if (!safe_copy_half(&entries, frame + layout.frame_stacktop)) return false;
+        *top = (int32_t)entries > 0 ? 8ull * entries : 0;
+    }
+    if (*top < 8 * layout.awaited_depth) *top = 0;
     return true;
 }
 
@@ -99,28 +113,27 @@ static bool add_greenlet(struct await_chain *chain, uint64_t frame) {
 
 /* One object further. False after the last one. */
 static bool step(struct await_chain *chain) {
-    uint64_t generator = chain->next, at = generator + layout.generator_frame, type, code, instruction, next;
+    uint64_t generator = chain->next, at = generator + layout.generator_frame, type, code, instruction, top, next;
     int32_t state;
-    uint32_t stack_top; /* entries in localsplus, the value stack included */
     bool awaiting;
     if (!generator) return false;
     if (!safe_copy_word(&type, generator + OBJECT_TYPE)) return fail_to_read(chain);
     if (!is_generator_type(type)) return pass_wrapper(chain, type);
     if (chain->count == chain->capacity) return is_full(chain);
     if (!read_state(generator, &state) || !safe_copy_word(&code, at + layout.frame_code) ||
-        !safe_copy_word(&instruction, at + layout.frame_instruction) || !safe_copy_half(&stack_top, at + layout.frame_stacktop))
+        !safe_copy_word(&instruction, at + layout.frame_instruction) || !read_stack_top(at, &top))
         return fail_to_read(chain);
-    chain->frames[chain->count] = (struct raw_frame){code, instruction, generator};
+    chain->frames[chain->count] = (struct raw_frame){code & ~(uint64_t)layout.reference_tags, instruction, generator};
     chain->wrappers = 0;
     if (!is_suspended(state)) return end_at(chain, state);
     chain->count++;
-    /* What it awaits, of whatever type, is the uppermost entry. */
+    /* What it awaits, of whatever type, is the uppermost entry, or from 3.15 on the one below. */
     if (!read_awaiting(type, state, instruction, &awaiting)) return fail_to_read(chain);
-    if (!awaiting || (int32_t)stack_top <= 0) return go_on(chain, 0);
-    if (stack_top > MAX_STACK_SLOTS || !safe_copy_word(&next, at + layout.frame_localsplus + 8 * ((uint64_t)stack_top - 1)))
+    if (!awaiting || !top) return go_on(chain, 0);
+    if (top / 8 > MAX_STACK_SLOTS || !safe_copy_word(&next, at + layout.frame_localsplus + top - 8 * layout.awaited_depth))
         return fail_to_read(chain);
     if (greenlets_belong_to(code) && !add_greenlet(chain, at)) return false;
-    return go_on(chain, next);
+    return go_on(chain, next & ~(uint64_t)layout.reference_tags);
 }
 
 unsigned coroutine_step_all(struct await_chain **chains, unsigned count) {
@@ -154,5 +167,7 @@ bool coroutine_unchanged(const struct await_chain *chain) {
 }
 
 bool coroutine_first_argument(const struct raw_frame *frame, uint64_t *argument) {
-    return frame->generator && safe_copy_word(argument, frame->generator + layout.generator_frame + layout.frame_localsplus);
+    if (!frame->generator || !safe_copy_word(argument, frame->generator + layout.generator_frame + layout.frame_localsplus)) return false;
+    *argument &= ~(uint64_t)layout.reference_tags;
+    return true;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "asyncio_table.h"
 #include "caller_stack.h"
 #include "clock.h"
 #include "cpython/debug_offsets.h"
@@ -42,6 +43,11 @@ static int find_native_anchors(void) {
     return done ? 0 : -1;
 }
 
+static int refuse(const char *reason) {
+    PyErr_SetString(PyExc_RuntimeError, reason);
+    return -1;
+}
+
 static int select_layout(void) {
     unsigned long minor = Py_Version >> 16 & 0xff;
     if (Py_Version >> 24 != 3 || !layout_select((unsigned)minor)) {
@@ -51,9 +57,17 @@ static int select_layout(void) {
     const uint8_t *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime"); /* not in the limited API, but exported by every build */
     if (minor < 13) return 0;
     const char *refusal = runtime ? debug_offsets_apply(runtime, (uint32_t)Py_Version) : "the interpreter hides _PyRuntime";
-    if (!refusal) return 0;
-    PyErr_SetString(PyExc_RuntimeError, refusal);
-    return -1;
+    return refusal ? refuse(refusal) : 0;
+}
+
+/* From 3.14 on: the tasks of a thread, among other things, stand where asyncio's module says. */
+static int ask_asyncio(void) {
+    if (layout.thread_tasks == LAYOUT_ABSENT) return 0;
+    const char *refusal = sampler_is_running() ? NULL : reading_begin_self_check();
+    if (refusal) return refuse(refusal);
+    bool applied = asyncio_table_apply(anchors.task_wakeup, anchors.type_task);
+    reading_end_self_check();
+    return applied ? 0 : refuse("asyncio's own table of offsets (AsyncioDebug) is not in its module, or is not what it was");
 }
 
 static int take_anchors(PyObject *given) {
@@ -69,7 +83,7 @@ static int take_anchors(PyObject *given) {
     }
     /* The builtin was given; what tells it from others is its definition. */
     if (anchors.task_wakeup) memcpy(&anchors.task_wakeup, (char *)(uintptr_t)anchors.task_wakeup + layout.builtin_definition, 8);
-    return find_native_anchors();
+    return ask_asyncio() == 0 ? find_native_anchors() : -1;
 }
 
 static PyObject *prepare(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *keywords) {

@@ -110,15 +110,15 @@ bool read_string(uint64_t string, char *text, size_t *size) {
 
 /* The sign and the digits, least significant first; returns how many. False when there are more than capacity. */
 static bool read_digits(uint64_t integer, uint32_t *digits, size_t capacity, size_t *count, bool *negative) {
-    struct { uint64_t references, type, tag; } head;
-    if (!copy(&head, integer, sizeof head)) return false;
-    if (head.type != anchors.type_int && !read_is_subtype(head.type, anchors.type_int)) return reject();
+    uint64_t type, tag;
+    if (!copy(&type, integer + OBJECT_TYPE, sizeof type) || !copy(&tag, integer + layout.int_tag, sizeof tag)) return false;
+    if (type != anchors.type_int && !read_is_subtype(type, anchors.type_int)) return reject();
     if (layout.int_tag_is_size) {
-        *negative = (int64_t)head.tag < 0;
-        *count = *negative ? -head.tag : head.tag;
+        *negative = (int64_t)tag < 0;
+        *count = *negative ? -tag : tag;
     } else {
-        *negative = (head.tag & 3) == 2;
-        *count = head.tag >> 3;
+        *negative = (tag & 3) == 2;
+        *count = tag >> 3;
     }
     return *count <= capacity ? copy(digits, integer + layout.int_digits, *count * sizeof digits[0]) : reject();
 }

@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_STRING_BYTES 16384 /* UTF-8; a longer name is cut at a character and ends in … */
+#include "cpython/layout.h"
 
-/* Field of a type object whose address follows the reference count. */
-#define OBJECT_TYPE 8
+#define MAX_STRING_BYTES 16384 /* UTF-8; a longer name is cut at a character and ends in … */
 
 bool read_type(uint64_t object, uint64_t *type);
 

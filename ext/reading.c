@@ -11,6 +11,7 @@
 static const char *const refusal = "memory can be read neither with handlers of SIGSEGV and SIGBUS, which another component keeps for "
                                    "itself, nor by process_vm_readv, which is refused here (seccomp?)";
 static bool have_handlers, checking_self;
+static unsigned self_checks; /* begun and not ended: one inside the other */
 static enum safe_copy_method method = SAFE_COPY_SYSCALL; /* of the sampler; written by its thread while it runs */
 static sigset_t mask_before_self_check;
 
@@ -59,8 +60,8 @@ void reading_end(void) {
 }
 
 const char *reading_begin_self_check(void) {
-    if (system_call_works()) return NULL;
-    if (!signals_install()) return refusal;
+    if (self_checks++ || system_call_works()) return NULL;
+    if (!signals_install()) return self_checks--, refusal;
     sigset_t faults; /* a blocked fault kills */
     sigemptyset(&faults);
     sigaddset(&faults, SIGSEGV);
@@ -72,6 +73,7 @@ const char *reading_begin_self_check(void) {
 }
 
 void reading_end_self_check(void) {
+    if (self_checks && --self_checks) return;
     if (!checking_self) return;
     checking_self = false;
     safe_copy_use(SAFE_COPY_SYSCALL);

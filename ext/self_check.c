@@ -11,6 +11,7 @@
 #include "read_object.h"
 #include "span_link.h"
 #include "stack_table.h"
+#include "task_list.h"
 #include "task_set.h"
 #include "tasks.h"
 #include "threads.h"
@@ -105,6 +106,19 @@ static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);
 }
 
+/* What the sampler reads of the calling thread besides its stack: addresses of its context, its loop and the loop's task. */
+static PyObject *read_moment(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    struct thread_state thread;
+    uint64_t task = 0;
+    if (!anchors.interpreter || !threads_read_one((uint64_t)(uintptr_t)PyThreadState_Get(), &thread)) {
+        PyErr_SetString(PyExc_RuntimeError, "the state of this thread cannot be read");
+        return NULL;
+    }
+    uint64_t loop = threads_running_loop(&thread);
+    threads_read_task(&thread, loop, &task);
+    return Py_BuildValue("(KKKK)", thread.ident, thread.context, loop, task);
+}
+
 static bool append_address(PyObject *addresses, uint64_t address) {
     PyObject *item = PyLong_FromUnsignedLongLong(address);
     bool appended = item && PyList_Append(addresses, item) == 0;
@@ -127,12 +141,42 @@ static bool meet_all(struct task_table *table, const struct task_set *set, PyObj
 
 static PyObject *read_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     struct task_table table;
-    struct task_set scheduled = task_set_scheduled(), eager = task_set_eager();
+    struct task_list list;
+    struct workspace space;
+    PyObject *addresses = workspace_make(&space) ? PyList_New(0) : NULL;
     task_table_init(&table);
-    PyObject *addresses = PyList_New(0);
-    if (addresses && (!meet_all(&table, &scheduled, addresses) || !meet_all(&table, &eager, addresses))) Py_CLEAR(addresses);
+    task_list_init(&list);
+    struct task_set scheduled = task_set_scheduled(), python = task_set_python(), eager = task_set_eager(), listed = {0};
+    if (addresses && task_list_exists()) {
+        bool whole;
+        task_list_read(&list, space.threads, threads_read(space.threads, MAX_THREADS, &whole));
+        listed = task_set_of_list(list.tasks, list.count);
+    }
+    const struct task_set *const sets[] = {&scheduled, &python, &eager, &listed};
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0] && addresses; i++)
+        if (!meet_all(&table, sets[i], addresses)) Py_CLEAR(addresses);
     task_table_destroy(&table);
+    task_list_destroy(&list);
+    workspace_free(&space);
     return addresses;
+}
+
+/* While we hold the GIL the lists do not change, and what is in them lives: a task leaves its list before its memory is given back. */
+static PyObject *listed_tasks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    if (!anchors.interpreter || !task_list_exists()) return PyList_New(0);
+    struct workspace space;
+    struct task_list list;
+    PyObject *tasks = workspace_make(&space) ? PyList_New(0) : NULL;
+    task_list_init(&list);
+    if (tasks) {
+        bool whole;
+        task_list_read(&list, space.threads, threads_read(space.threads, MAX_THREADS, &whole));
+    }
+    for (uint32_t i = 0; i < list.count && tasks; i++)
+        if (PyList_Append(tasks, (PyObject *)(uintptr_t)list.tasks[i]) != 0) Py_CLEAR(tasks);
+    task_list_destroy(&list);
+    workspace_free(&space);
+    return tasks;
 }
 
 static PyObject *describe_task(struct workspace *space, const struct task *task) {
@@ -184,7 +228,9 @@ static PyObject *read_link(PyObject *Py_UNUSED(module), PyObject *address) {
 static PyMethodDef functions[] = {
     {"read_thread", read_thread, METH_NOARGS, "The calling thread's stack as the sampler reads it: (function, file, line), root first."},
     {"read_holds_gil", read_holds_gil, METH_NOARGS, "Whether the sampler sees that the calling thread holds the interpreter's lock."},
+    {"read_moment", read_moment, METH_NOARGS, "(ident, context, running loop, running task) of the calling thread."},
     {"read_tasks", read_tasks, METH_NOARGS, "Addresses of the live tasks of all loops."},
+    {"listed_tasks", listed_tasks, METH_NOARGS, "The tasks that asyncio keeps in lists; none before 3.14."},
     {"read_task", read_task, METH_O, "What the sampler reads of the task at an address."},
     {"read_link", read_link, METH_O, "(trace id, span id) of the contextvars.Context at an address; None without a span."},
     {NULL, NULL, 0, NULL},

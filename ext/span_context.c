@@ -99,6 +99,11 @@ static int current_task(struct runtime_context *self, uint64_t *address) {
     Py_ssize_t position = 0;
     *address = 0;
     if (loop == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (layout.thread_running_task != LAYOUT_ABSENT && loop_place == IN_THREAD) {
+        *address = word_at(PyThreadState_Get(), layout.thread_running_task);
+        Py_DECREF(loop);
+        return 0;
+    }
     /* Mostly one loop runs: then its task is the only item, and need not be looked up. */
     if (!PyDict_Next(self->current_tasks, &position, &key, &task) || key != loop)
         task = PyDict_GetItemWithError(self->current_tasks, loop);

@@ -8,7 +8,6 @@
 #include "safe_copy.h"
 
 #define MAX_SLOTS (1ull << 28) /* no more than a check: it costs nothing that a table is large */
-#define SET_HEAD 48
 #define DELETED_HASH UINT64_MAX
 
 struct set_entry {
@@ -16,21 +15,27 @@ struct set_entry {
 };
 
 static struct task_set open_set(uint64_t set, bool weak) {
-    uint8_t head[SET_HEAD];
     uint64_t mask, used;
     struct task_set opened = {.weak = weak};
     if (!set || set == anchors.none) return opened;
-    if (!safe_copy(head, set, sizeof head)) return drop_count(DROP_unreadable_memory), opened;
-    memcpy(&used, head + layout.set_used, 8);
-    memcpy(&mask, head + layout.set_mask, 8);
-    memcpy(&opened.table, head + layout.set_table, 8);
+    if (!safe_copy_word(&used, set + layout.set_used) || !safe_copy_word(&mask, set + layout.set_mask) ||
+        !safe_copy_word(&opened.table, set + layout.set_table))
+        return drop_count(DROP_unreadable_memory), opened;
     if (mask >= MAX_SLOTS) drop_count(DROP_unreadable_object);
     else if (used) opened.slots = mask + 1;
     return opened;
 }
 
 struct task_set task_set_scheduled(void) { return open_set(anchors.scheduled_tasks, true); }
+struct task_set task_set_python(void) { return open_set(anchors.python_tasks, true); }
 struct task_set task_set_eager(void) { return open_set(anchors.eager_tasks, false); }
+
+struct task_set task_set_of_list(const uint64_t *tasks, uint32_t count) {
+    uint64_t slots = count ? 1 : 0;
+    while (slots < count) slots *= 2;
+    return (struct task_set){.slots = slots, .listed = tasks, .n_listed = count};
+}
+
 struct task_set task_set_at(uint64_t set) { return open_set(set, false); }
 
 static bool copy_entries(const struct task_set *set, uint64_t first, uint64_t count, struct set_entry *entries) {
@@ -54,12 +59,21 @@ static size_t follow_references(uint64_t *addresses, size_t count) {
     return kept;
 }
 
+/* Slots behind the last task are empty. */
+static size_t read_listed(const struct task_set *set, uint64_t first, uint32_t count, uint64_t *addresses) {
+    size_t found = 0;
+    for (uint64_t i = first; i < first + count; i++)
+        if (i % set->slots < set->n_listed) addresses[found++] = set->listed[i % set->slots];
+    return found;
+}
+
 size_t task_set_read(const struct task_set *set, uint64_t first, uint32_t count, uint64_t addresses[TASK_SET_SLOTS_PER_READ]) {
     struct set_entry entries[TASK_SET_SLOTS_PER_READ];
     if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;
     if (count > set->slots) count = (uint32_t)set->slots;
     if (!count) return 0;
     first %= set->slots;
+    if (set->listed) return read_listed(set, first, count, addresses);
     uint64_t to_end = set->slots - first, n = to_end < count ? to_end : count;
     if (!copy_entries(set, first, n, entries) || (n < count && !copy_entries(set, 0, count - n, entries + n))) return 0;
     size_t found = 0;

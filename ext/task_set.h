@@ -14,10 +14,17 @@ struct task_set {
     uint64_t table;
     uint64_t slots; /* 0: there is no such set, or nothing in it */
     bool weak;      /* it holds weak references to the tasks */
+    const uint64_t *listed; /* no set, but addresses that the caller has copied */
+    uint32_t n_listed;
 };
 
-/* Every task of every loop; from 3.12 on without those in an eager first step, which the other set has. */
+/* Tasks that a list holds (task_list.h), as if they stood in the first slots of a set; the number of slots is a power of two. */
+struct task_set task_set_of_list(const uint64_t *tasks, uint32_t count);
+
+/* Every task of every loop; from 3.12 on without those in an eager first step, which the other set has; from 3.14 on only those of
+   foreign classes. */
 struct task_set task_set_scheduled(void);
+struct task_set task_set_python(void); /* 3.14: those whose class is written in Python, which the set above does not have there */
 struct task_set task_set_eager(void);
 /* A set of futures that is not asyncio's own. */
 struct task_set task_set_at(uint64_t set);

@@ -54,6 +54,18 @@ static bool grow(struct task_table *table) {
     return true;
 }
 
+bool future_read_awaited_by(uint64_t future, uint64_t *awaited_by, bool *is_set) {
+    uint32_t half, place = layout.future_awaited_by_is_set % sizeof half;
+    *awaited_by = 0;
+    *is_set = false;
+    if (layout.future_awaited_by == LAYOUT_ABSENT) return true;
+    if (!safe_copy_word(awaited_by, future + layout.future_awaited_by)) return false;
+    if (!*awaited_by) return true;
+    if (!safe_copy_half(&half, future + layout.future_awaited_by_is_set - place)) return false;
+    *is_set = half >> 8 * place & 0xff;
+    return true;
+}
+
 /* All words, each by one load. */
 static bool read_words(uint64_t address, struct task *task) {
     task->address = address;
@@ -64,7 +76,8 @@ static bool read_words(uint64_t address, struct task *task) {
            safe_copy_word(&task->waiter, address + layout.task_waiter) &&
            safe_copy_word(&task->coroutine, address + layout.task_coroutine) &&
            safe_copy_word(&task->name, address + layout.task_name) &&
-           safe_copy_word(&task->context, address + layout.task_context);
+           safe_copy_word(&task->context, address + layout.task_context) &&
+           future_read_awaited_by(address, &task->awaited_by, &task->awaited_by_is_set);
 }
 
 bool task_read(uint64_t address, struct task *task) {

@@ -16,6 +16,8 @@ struct task {
     uint64_t loop, callback0, callbacks;
     uint64_t waiter; /* the future it is suspended on; 0 = it could run */
     uint64_t coroutine, name, context;
+    uint64_t awaited_by;     /* 3.14: who awaits it, one future or a set of them; 0 = nobody */
+    bool awaited_by_is_set;
     uint32_t state;  /* of the future that the task is; layout.future_pending while it lives */
 };
 
@@ -46,6 +48,10 @@ bool tasks_is_task(struct task_table *table, uint64_t address);
 uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t coroutine);
 
 bool task_read(uint64_t address, struct task *task);
+
+/* 3.14: who awaits a future or a task, as asyncio has noted it. */
+bool future_read_awaited_by(uint64_t future, uint64_t *awaited_by, bool *is_set);
+
 /* Asks for the memory of a task, without waiting for it. */
 void task_prefetch(uint64_t address);
 

@@ -29,6 +29,8 @@ struct thread_record {
     uint64_t loop;           /* the loop that entry_depth belongs to */
     uint32_t stack, interval; /* its stack then, in the tables of that interval */
     uint32_t entry_depth;    /* frames of the code that started it */
+    uint64_t no_maker;       /* a coroutine on its stack for which no task was found */
+    uint32_t no_maker_tick;  /* when that was */
     uint64_t name_read_ns;
     char name[MAX_THREAD_NAME];
     size_t name_size;

@@ -14,6 +14,15 @@ static bool unreadable(void) {
     return false;
 }
 
+/* Inside of what was copied (3.13), or far behind it. */
+static bool read_running_loop(uint64_t thread, const uint8_t *bytes, uint64_t *loop) {
+    *loop = 0;
+    if (layout.thread_running_loop == LAYOUT_ABSENT) return true;
+    if (layout.thread_running_loop >= layout.thread_size) return safe_copy_word(loop, thread + layout.thread_running_loop);
+    memcpy(loop, bytes + layout.thread_running_loop, 8);
+    return true;
+}
+
 bool threads_read_one(uint64_t address, struct thread_state *thread) {
     uint8_t bytes[MAX_THREAD_STATE_BYTES];
     if (!safe_copy(bytes, address, layout.thread_size)) return false;
@@ -23,8 +32,7 @@ bool threads_read_one(uint64_t address, struct thread_state *thread) {
     memcpy(&thread->interpreter, bytes + layout.thread_interp, 8);
     memcpy(&thread->dict, bytes + layout.thread_dict, 8);
     memcpy(&thread->context, bytes + layout.thread_context, 8);
-    thread->running_loop = 0;
-    if (layout.thread_running_loop != LAYOUT_ABSENT) memcpy(&thread->running_loop, bytes + layout.thread_running_loop, 8);
+    if (!read_running_loop(address, bytes, &thread->running_loop)) return false;
     memcpy(&thread->ident, bytes + layout.thread_ident, 8);
     memcpy(&thread->native_id, bytes + layout.thread_native_id, 8);
     memcpy(&thread->unique_id, bytes + layout.thread_unique_id, 8);
@@ -65,6 +73,8 @@ size_t threads_read(struct thread_state *threads, size_t capacity, bool *whole) 
 void threads_prefetch(const struct thread_state *threads, size_t count) {
     for (size_t i = 0; i < count; i++)
         for (uint32_t offset = 0; offset < layout.thread_size; offset += CACHE_LINE) safe_copy_touch(threads[i].address + offset);
+    for (size_t i = 0; layout.thread_running_task != LAYOUT_ABSENT && i < count; i++)
+        safe_copy_touch(threads[i].address + layout.thread_running_task);
 }
 
 bool threads_read_name(uint64_t ident, char *name, size_t *size) {
@@ -84,6 +94,15 @@ bool threads_holds_gil(const struct thread_state *thread) {
     }
     if (!safe_copy_half(&locked, gil + layout.gil_locked) || !safe_copy_word(&holder, gil + layout.gil_holder)) return unreadable();
     return locked == 1 && holder == thread->address;
+}
+
+bool threads_read_task(const struct thread_state *thread, uint64_t loop, uint64_t *task) {
+    uint64_t faults = safe_copy_faults();
+    *task = 0;
+    if (!loop) return true;
+    if (layout.thread_running_task != LAYOUT_ABSENT) return safe_copy_word(task, thread->address + layout.thread_running_task);
+    if (!anchors.current_tasks || !read_dict_value(anchors.current_tasks, loop, task)) *task = 0;
+    return safe_copy_faults() == faults;
 }
 
 uint64_t threads_running_loop(const struct thread_state *thread) {

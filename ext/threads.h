@@ -30,4 +30,7 @@ bool threads_holds_gil(const struct thread_state *thread);
 /* The event loop that runs in the thread now; 0 = none. */
 uint64_t threads_running_loop(const struct thread_state *thread);
 
+/* The task that this loop of the thread runs now; 0 = none. False when that could not be read. */
+bool threads_read_task(const struct thread_state *thread, uint64_t loop, uint64_t *task);
+
 #endif

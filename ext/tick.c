@@ -22,6 +22,7 @@ struct tick *tick_new(const struct tick_options *options, const char *asyncio_di
     tick->threads_whole = true;
     tick->cpu_is_exact = os_thread_cpu_is_exact();
     task_table_init(&tick->tasks);
+    task_list_init(&tick->list);
     window_init(&tick->task_window, clock_monotonic_ns());
     window_init(&tick->thread_window, clock_monotonic_ns());
     tick->codes = code_table_new(asyncio_directory);
@@ -35,6 +36,7 @@ void tick_destroy(struct tick *tick) {
     code_table_destroy(tick->codes);
     thread_records_destroy(&tick->records);
     task_table_destroy(&tick->tasks);
+    task_list_destroy(&tick->list);
     free(tick->seen);
     free(tick->stitch);
     free(tick->pool);
@@ -92,6 +94,12 @@ uint32_t tick_meet(struct tick *tick, uint64_t address) {
     stitch->on_path = stitch->has_prefix = false;
     stitch->n_parents = stitch->sequence = stitch->n_locations = stitch->n_as_awaiter = 0;
     return position;
+}
+
+bool tick_read_list(struct tick *tick) {
+    if (tick->list_tick == tick->ticks) return tick->list_whole;
+    tick->list_tick = tick->ticks;
+    return tick->list_whole = task_list_read(&tick->list, tick->threads, tick->n_threads);
 }
 
 void tick_use(struct tick *tick, struct stack_table *stacks) {

@@ -10,6 +10,7 @@
 #include "span_link.h"
 #include "stack_table.h"
 #include "stitch.h"
+#include "task_list.h"
 #include "tasks.h"
 #include "thread_records.h"
 #include "threads.h"
@@ -106,6 +107,9 @@ struct tick {
     struct code_table *codes;
     struct thread_records records;
     struct window task_window, thread_window;
+    struct task_list list;        /* of all tasks, where asyncio keeps them in lists */
+    uint64_t list_tick;           /* in which it was read */
+    bool list_whole;
     uint32_t ticks_without_tasks; /* since the last look at suspended tasks */
     uint64_t since_tasks_ns;
     uint32_t ignored_threads[MAX_IGNORED_THREADS]; /* kernel ids; 0 = free place */
@@ -171,6 +175,9 @@ void tick_emit_tasks(struct tick *tick);
 
 /* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
 uint32_t tick_meet(struct tick *tick, uint64_t address);
+
+/* For the steps: reads the lists of tasks, once in a tick. False when that could not be done, wholly. */
+bool tick_read_list(struct tick *tick);
 
 /* For the steps: a loop has been seen to run. */
 void tick_note_loop(struct tick *tick, uint64_t loop);

@@ -1,10 +1,13 @@
 /* What a thread's stack says: which loop runs there, what started it, and which frames belong to which task. */
 #include "tick.h"
 
+#include "cpython/layout.h"
 #include "drop.h"
 #include "safe_copy.h"
 #include "task_set.h"
 
+#define MAX_MAKERS 32
+#define TICKS_WITHOUT_MAKER 16 /* until one is looked for again */
 #define MAX_MAKER_SLOTS 8192 /* of the task set; some hundred microseconds */
 
 /* Frames [from, to) become the own frames of a task. is_leaf: nothing stands above them on the stack. What a loop library or
@@ -77,11 +80,40 @@ static uint32_t find_maker(struct tick *tick, uint64_t coroutine) {
     return NO_TASK;
 }
 
+/* Where tasks stand in lists, nothing tells a task in its first step from others, nor the outer one of nested loops: so the tasks are
+   asked for every coroutine on the stack that belongs to none that was met. Mostly there is none. */
+static void meet_makers(struct tick *tick, struct thread_record *record, uint32_t first) {
+    uint64_t coroutines[MAX_MAKERS], coroutine;
+    unsigned count = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < first && count < MAX_MAKERS; i++)
+        if (tick->frames[i].generator) coroutines[count++] = tick->frames[i].generator;
+    if (!count || (record->no_maker == coroutines[0] && tick->records.tick - record->no_maker_tick < TICKS_WITHOUT_MAKER)) return;
+    if (!tick_read_list(tick) || tick->list.count > MAX_MAKER_SLOTS) return;
+    for (uint32_t i = 0; i < tick->list.count; i++) {
+        if (!safe_copy_word(&coroutine, tick->list.tasks[i] + layout.task_coroutine)) continue;
+        for (unsigned k = 0; k < count; k++)
+            if (coroutines[k] == coroutine) found |= tick_meet(tick, tick->list.tasks[i]) != NO_TASK;
+    }
+    if (found) return;
+    record->no_maker = coroutines[0]; /* a generator in the code that started the loop, say */
+    record->no_maker_tick = tick->records.tick;
+}
+
+static uint32_t first_of_any_task(const struct tick *tick, uint32_t count, uint32_t *position) {
+    uint32_t first = 0;
+    while (first < count && (*position = task_at(tick, first)) == NO_TASK) first++;
+    return first;
+}
+
 /* Where the frames of tasks begin, and whose the first ones are. For an eager task whose maker is not found, the maker's frames count
    as its own: they are there, only what awaits the maker is not. */
-static uint32_t find_first_task(struct tick *tick, uint32_t count, uint32_t *position) {
-    uint32_t first = 0, outermost = 0;
-    while (first < count && (*position = task_at(tick, first)) == NO_TASK) first++;
+static uint32_t find_first_task(struct tick *tick, const struct thread_sight *sight, uint32_t *position) {
+    uint32_t count = sight->count, first = first_of_any_task(tick, count, position), outermost = 0;
+    if (task_list_exists() && sight->loop) {
+        meet_makers(tick, sight->record, first);
+        return first_of_any_task(tick, count, position);
+    }
     if (first == count || !tick->seen[*position].eager) return first;
     while (outermost < first && !tick->frames[outermost].generator) outermost++;
     if (outermost == first) return first;
@@ -125,7 +157,7 @@ static bool runs_callback(const struct tick *tick, uint32_t count, uint32_t entr
 }
 
 enum stack_owner tick_take_stack(struct tick *tick, const struct thread_sight *sight) {
-    uint32_t count = sight->count, position, first_task = find_first_task(tick, count, &position), loop_position = NO_LOOP;
+    uint32_t count = sight->count, position, first_task = find_first_task(tick, sight, &position), loop_position = NO_LOOP;
     if (safe_copy_faults() != sight->faults) return STACK_UNKNOWN;
     if (sight->loop) loop_position = add_loop(tick, sight, first_task);
     if (first_task == count)

@@ -11,6 +11,8 @@
 
 #define GROUP 16       /* tasks walked at the same time */
 #define TICKS_PER_SLICE 4
+#define NODES_PER_SLOT 16     /* walking past a task costs a small part of a look at it */
+#define MAX_TICKS_PER_WALK 64
 #define MAX_ATTEMPTS 8   /* at a task that moves while it is read */
 #define MAX_BLOCK 64   /* slots side by side */
 
@@ -167,32 +169,61 @@ static void meet_slots(struct tick *tick, const struct task_set *set, struct sli
     }
 }
 
+/* Lists of very many tasks are walked so seldom that a tick's share of the walk stays in proportion to what it may look at. Each walk
+   sees all tasks, and what is looked at is chosen among them: the chance of each is known, and a task that lives shortly has it too. */
+static uint64_t ticks_per_walk(uint64_t n_tasks, uint64_t slots) {
+    uint64_t ticks = n_tasks / (NODES_PER_SLOT * slots + 1);
+    if (ticks < TICKS_PER_SLICE) return TICKS_PER_SLICE;
+    return ticks < MAX_TICKS_PER_WALK ? ticks : MAX_TICKS_PER_WALK;
+}
+
+/* Those of foreign classes, which are counted, not read: a few of them, now and then. */
+static void meet_foreign(struct tick *tick) {
+    uint64_t addresses[TASK_SET_SLOTS_PER_READ];
+    const struct task_set sets[] = {task_set_scheduled(), task_set_python()};
+    for (size_t k = 0; k < sizeof sets / sizeof sets[0]; k++) {
+        size_t count = task_set_read(&sets[k], 0, TASK_SET_SLOTS_PER_READ, addresses);
+        for (size_t i = 0; i < count; i++) tick_meet(tick, addresses[i]);
+    }
+}
+
+/* All tasks. False when it is not time yet to walk their lists: slots are then those of the last walk. */
+static bool open_tasks(struct tick *tick, struct task_set *set) {
+    if (!task_list_exists()) return *set = task_set_scheduled(), true;
+    *set = task_set_of_list(tick->list.tasks, tick->list.count);
+    if (set->slots > tick->limits.slots && tick->ticks_without_tasks < ticks_per_walk(tick->list.count, tick->limits.slots)) return false;
+    if (!tick_read_list(tick)) tick->replay_whole = false;
+    *set = task_set_of_list(tick->list.tasks, tick->list.count);
+    meet_foreign(tick);
+    return true;
+}
+
 /* The suspended tasks to be looked at in this tick: all, or when there are too many for one tick a slice, and that only in one of
    TICKS_PER_SLICE ticks, but then a larger one. Much of a look's cost is that code and tables have left the cache since the last. */
-static void meet_window(struct tick *tick, const struct task_set *set) {
-    bool all = set->slots <= tick->limits.slots;
+static void meet_window(struct tick *tick) {
+    struct task_set set;
     tick->since_tasks_ns += tick->elapsed_ns;
-    tick->work.all_slots = set->slots;
     tick->ticks_without_tasks++;
+    bool is_open = open_tasks(tick, &set), all = set.slots <= tick->limits.slots;
+    tick->work.all_slots = set.slots;
     if (!all) tick->replay_whole = false;
-    if (!all && tick->ticks_without_tasks < TICKS_PER_SLICE) return;
+    if (!is_open || (!all && tick->ticks_without_tasks < TICKS_PER_SLICE)) return;
     uint64_t slots = tick->limits.slots * tick->ticks_without_tasks;
     uint32_t block = 1;
-    while (block < MAX_BLOCK && 2 * block <= slots && 2 * block <= set->slots) block *= 2;
-    struct slice slice = window_next(&tick->task_window, set->slots / block, slots / block);
+    while (block < MAX_BLOCK && 2 * block <= slots && 2 * block <= set.slots) block *= 2;
+    struct slice slice = window_next(&tick->task_window, set.slots / block, slots / block);
     tick->work.slots = slice.count * block;
     tick->work.window = slice.weight * tick->ticks_without_tasks;
     tick->work.task_share = slice.weight * (double)tick->since_tasks_ns / (double)tick->elapsed_ns;
     tick->ticks_without_tasks = 0;
     tick->since_tasks_ns = 0;
     uint32_t before = tick->tasks.count;
-    meet_slots(tick, set, slice, block);
+    meet_slots(tick, &set, slice, block);
     tick->tasks_seen += (uint64_t)((double)(tick->tasks.count - before) * tick->work.window);
 }
 
 void tick_look_at_tasks(struct tick *tick) {
-    struct task_set set = task_set_scheduled();
-    meet_window(tick, &set);
+    meet_window(tick);
     /* Each round looks at those who await the tasks of the one before, as far up as a stack may reach. */
     for (uint32_t begin = 0, end, level = 0; begin < tick->tasks.count && level <= MAX_AWAITING_TASKS; begin = end, level++) {
         end = tick->tasks.count;

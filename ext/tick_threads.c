@@ -43,9 +43,7 @@ struct moment {
 
 /* task: the one that the loop runs now; 0 = none. */
 static bool read_moment(const struct thread_state *thread, uint64_t loop, struct moment *moment) {
-    uint64_t faults = safe_copy_faults();
-    if (!loop || !anchors.current_tasks || !read_dict_value(anchors.current_tasks, loop, &moment->task)) moment->task = 0;
-    return safe_copy_word(&moment->context, thread->address + layout.thread_context) && safe_copy_faults() == faults;
+    return threads_read_task(thread, loop, &moment->task) && safe_copy_word(&moment->context, thread->address + layout.thread_context);
 }
 
 /* A task that runs has its coroutine on the stack, if that is Python's. Sync code that runs in a greenlet for the task has a stack of its

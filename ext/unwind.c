@@ -44,12 +44,12 @@ static void copy_chunks(const struct thread_state *thread, uint8_t *bytes, struc
 static bool read_head(const struct pieces *pieces, unsigned *last, uint64_t frame, uint8_t *head) {
     for (unsigned i = 0; i < pieces->count; i++) {
         const struct piece *piece = &pieces->piece[(*last + i) % pieces->count];
-        if (frame < piece->address || frame - piece->address + MAX_FRAME_HEAD_BYTES > piece->size) continue;
-        memcpy(head, piece->bytes + (frame - piece->address), MAX_FRAME_HEAD_BYTES);
+        if (frame < piece->address || frame - piece->address + layout.frame_localsplus > piece->size) continue;
+        memcpy(head, piece->bytes + (frame - piece->address), layout.frame_localsplus);
         *last = (*last + i) % pieces->count;
         return true;
     }
-    return safe_copy(head, frame, MAX_FRAME_HEAD_BYTES); /* a generator's frame lies in the generator */
+    return safe_copy(head, frame, layout.frame_localsplus); /* a generator's frame lies in the generator */
 }
 
 /* Whether the frame is one from which C entered Python: the only kind that may have none below it. The memory of a frame that is
@@ -83,6 +83,7 @@ static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *
         struct raw_frame *raw = &frames[count];
         uint8_t owner = head[layout.frame_owner];
         memcpy(&raw->code, head + layout.frame_code, 8);
+        raw->code &= ~(uint64_t)layout.reference_tags;
         memcpy(&raw->instruction, head + layout.frame_instruction, 8);
         raw->generator = owner == layout.owner_generator ? frame - layout.generator_frame : 0;
         if (owner < layout.owner_skip_from) count++;

@@ -3,6 +3,7 @@
 Everything here is kept alive for as long as the process runs, so that an address never comes to mean another object.
 """
 
+import _asyncio
 import asyncio
 import asyncio.base_events
 import asyncio.futures
@@ -11,6 +12,7 @@ import asyncio.tasks
 import collections
 import contextvars
 import functools
+import gc
 import os
 import sys
 import threading
@@ -97,16 +99,19 @@ def _types() -> dict[str, type]:
 
 def _asyncio_objects() -> dict[str, Any]:
     """The sets of tasks, and the builtin by which a future wakes the task that awaits it."""
-    # 3.12 split _all_tasks into two.
-    scheduled = getattr(asyncio.tasks, "_scheduled_tasks", None)
-    if scheduled is None:
-        scheduled = asyncio.tasks._all_tasks  # type: ignore[attr-defined]
+    # 3.12 split _all_tasks into two; from 3.14 on the C module keeps a set of its own, where foreign tasks register.
+    python_tasks = getattr(asyncio.tasks, "_scheduled_tasks", None)
+    if python_tasks is None:
+        python_tasks = asyncio.tasks._all_tasks  # type: ignore[attr-defined]
+    inside = [each for each in gc.get_referents(_asyncio) if type(each) is weakref.WeakSet]
+    scheduled = inside[0] if inside else python_tasks
     loop = ProbeLoop()
     future = loop.create_future()
     with loop.suspended(loop.await_future(future)):
         wakeup = future._callbacks[0][0]
     return {
         "scheduled_tasks": scheduled.data,
+        "python_tasks": python_tasks.data if python_tasks is not scheduled else None,
         "eager_tasks": getattr(asyncio.tasks, "_eager_tasks", None),
         "current_tasks": asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
         "task_wakeup": wakeup,

@@ -89,8 +89,14 @@ def read_thread() -> list[tuple[str, str, int]]:
 def read_holds_gil() -> bool:
     """Whether the sampler sees that the calling thread holds the interpreter's lock: always True."""
 
+def read_moment() -> tuple[int, int, int, int]:
+    """Of the calling thread: its ident, and the addresses of its context, its running loop and task; 0 without one."""
+
 def read_tasks() -> list[int]:
     """Addresses of the live tasks of all loops."""
+
+def listed_tasks() -> list[Any]:
+    """The tasks that asyncio keeps in lists, which no module shows (CPython 3.14+); none before prepare()."""
 
 def read_task(address: int, /) -> TaskDescription:
     """What is read of the task at an address."""

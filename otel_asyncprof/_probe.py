@@ -11,6 +11,21 @@ from typing import Any
 PROBE_NAME = "otel_asyncprof probe"
 
 
+@contextlib.contextmanager
+def _entered(loop: "ProbeLoop") -> Generator[None]:
+    """From CPython 3.14 on a task runs only in the loop of its thread, and while no other task does: ours steps aside."""
+    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)
+    outer = asyncio._get_running_loop()
+    task = swap(outer, None) if outer is not None and swap is not None else None
+    asyncio._set_running_loop(loop)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(outer)
+        if task is not None:
+            swap(outer, task)
+
+
 class ProbeLoop:
     """What the C task and future ask of a loop."""
 
@@ -37,10 +52,11 @@ class ProbeLoop:
         return asyncio.tasks._CTask(coroutine, loop=self, name=PROBE_NAME)  # type: ignore[attr-defined, no-any-return]
 
     def run_scheduled(self) -> None:
-        """Runs callbacks until none is left."""
-        while self._scheduled:
-            callback, arguments = self._scheduled.pop(0)
-            callback(*arguments)
+        """Runs callbacks until none is left, as the loop that runs in this thread."""
+        with _entered(self):
+            while self._scheduled:
+                callback, arguments = self._scheduled.pop(0)
+                callback(*arguments)
 
     async def await_future(self, future: "asyncio.Future[None]") -> None:
         """Awaits one future."""

@@ -201,8 +201,8 @@ class Profiler:
             with _copy_method.readable_memory():
                 self._features = _features.trusted(_self_check.run(self._anchors))
                 _libraries.learn()
-            self._exporter = self._given_exporter or make_exporter(self.config)
-            _runtime_context.install()
+                self._exporter = self._given_exporter or make_exporter(self.config)
+                _runtime_context.install()
             span_processor.ensure_registered(self._provider())
             # Now, not at the first export: that may be at exit, when modules that need threads cannot be imported.
             resource, _ = self._resource_reader.read(self._provider())

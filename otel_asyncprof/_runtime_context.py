@@ -71,7 +71,7 @@ def _snapshot(tasks: Iterable[Any]) -> list[Any]:
 def live_tasks() -> list[Any]:
     """Returns the unfinished tasks of every loop in every thread."""
     sets = (getattr(asyncio.tasks, name, ()) for name in ("_all_tasks", "_scheduled_tasks", "_eager_tasks"))
-    unique = {id(task): task for tasks in sets for task in _snapshot(tasks)}
+    unique = {id(task): task for tasks in (*sets, _native.listed_tasks()) for task in _snapshot(tasks)}
     return [task for task in unique.values() if _is_live(task)]
 
 

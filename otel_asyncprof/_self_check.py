@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import sys
+import threading
 import types
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -72,6 +73,10 @@ def _check_threads() -> None:
         _expect("this thread's leaf", read[-1][:2], said[-1][:2])
 
     inner()
+    context = contextvars.copy_context()
+    moment = context.run(_native.read_moment)
+    _expect("this thread's ident and context", moment[:2], (threading.get_ident(), id(context)))
+    _expect("the holder of the interpreter's lock", _native.read_holds_gil(), True)
 
 
 async def _outer(future: "asyncio.Future[None]") -> None:
@@ -86,6 +91,10 @@ async def _generator(future: "asyncio.Future[None]") -> AsyncIterator[None]:
 
 async def _inner(future: "asyncio.Future[None]") -> None:
     await future
+
+
+async def _note_moment(moments: list[tuple[int, int, int, int]]) -> None:
+    moments.append(_native.read_moment())
 
 
 def _check_tasks() -> None:
@@ -103,6 +112,9 @@ def _check_tasks() -> None:
             [_body_line(f) for f in (_outer, _generator, _inner)],
         )
         _expect("a suspended task", read["waiting"], True)
+    moments: list[tuple[int, int, int, int]] = []
+    with loop.suspended(_note_moment(moments)) as (task,):
+        _expect("the loop and the task that run", moments[0][2:], (id(loop), id(task)))
 
 
 def _body_line(function: Callable[..., Any]) -> int:

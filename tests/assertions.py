@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures.thread
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,6 +13,15 @@ from typing import Any
 Frame = tuple[str, str, int, int]
 UNREADABLE = {"<unreadable>", "<truncated>"}
 Stacks = dict[str, set[str]]
+
+# Where a task waits for the members of its group: one function, or two in later releases.
+GROUP_END = ("TaskGroup.__aexit__", *(("TaskGroup._aexit",) if hasattr(asyncio.TaskGroup, "_aexit") else ()))
+
+# Below a job of a thread pool; later releases have one function more.
+IN_POOL = (
+    *("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_worker", "_WorkItem.run"),
+    *(("WorkerContext.run",) if hasattr(concurrent.futures.thread, "WorkerContext") else ()),
+)
 
 BURN_LINE_OF_BURN = 3  # lines after its first: the loop of targets.support.burn()
 

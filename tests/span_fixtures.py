@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import opentelemetry.context as otel
 import pytest
+from reader_helpers import prepare
 from span_helpers import STOCK, Runtimes
 
 from otel_asyncprof import _runtime_context
@@ -20,6 +21,7 @@ def runtimes() -> Runtimes:
 @pytest.fixture
 def context_of_its_own() -> Iterator[None]:
     """The test begins with an empty current context and leaves the stock runtime context behind."""
+    prepare()
     token = otel.attach(otel.Context())
     yield
     _runtime_context.uninstall()

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DEBUG_OFFSETS_BYTES 640 /* covers every field that is read */
+#define DEBUG_OFFSETS_BYTES 888 /* covers every field that is read */
 
 /* Overrides in layout what the interpreter publishes. NULL when done, or when this version publishes nothing; otherwise why the
    bytes cannot be trusted, in words for the user. */

@@ -13,7 +13,7 @@ const char *const anchor_names[] = {
 const unsigned anchor_count = sizeof anchor_names / sizeof anchor_names[0];
 
 bool layout_select(unsigned minor) {
-    const struct layout *const tables[] = {&layout_3_11, &layout_3_12, &layout_3_13};
+    const struct layout *const tables[] = {&layout_3_11, &layout_3_12, &layout_3_13, &layout_3_14, &layout_3_15};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (tables[i]->minor != minor) continue;
         layout = *tables[i];

@@ -9,9 +9,11 @@
 #define MAX_LAYOUT_OFFSET (1u << 20)
 /* What readers copy of an object at once: the fields that they take from the copy lie inside. */
 #define MAX_THREAD_STATE_BYTES 512
-#define MAX_FRAME_HEAD_BYTES 72 /* up to localsplus */
-#define MAX_CODE_HEAD_BYTES 208 /* up to the instructions */
+#define MAX_FRAME_HEAD_BYTES 88 /* up to localsplus */
+#define MAX_CODE_HEAD_BYTES 224 /* up to the instructions */
 #define MAX_STR_HEAD_BYTES 80
+/* Field of every object, behind its reference count. */
+#define OBJECT_TYPE 8
 #define LAYOUT_ABSENT UINT32_MAX /* the field does not exist in this version */
 
 struct layout {
@@ -25,7 +27,8 @@ struct layout {
     uint32_t thread_datastack_chunk, thread_datastack_top;
     uint32_t thread_size;       /* bytes to copy to have all of the above */
     uint32_t thread_running_loop; /* asyncio's loop; up to 3.12 it stands in the thread's dict instead */
-    uint32_t interp_threads_head;
+    uint32_t thread_running_task; /* and its task; up to 3.13 asyncio keeps that in a dict of its own */
+    uint32_t interp_threads_head, interp_size;
     uint32_t interp_next_thread_id; /* of the unique id that the next thread state gets */
     uint32_t interp_gil;        /* pointer to the lock */
     uint32_t interp_runtime, runtime_gil; /* 3.11: pointer to the runtime, and the lock in it, instead */
@@ -33,7 +36,11 @@ struct layout {
     uint32_t gil_locked;        /* int: 1 while it is held */
 
     /* _PyInterpreterFrame */
-    uint32_t frame_previous, frame_code, frame_instruction, frame_stacktop, frame_owner, frame_localsplus;
+    uint32_t frame_previous, frame_code, frame_instruction, frame_owner, frame_localsplus;
+    uint32_t frame_stacktop;     /* int: entries in localsplus, the value stack included; absent from 3.14 on */
+    uint32_t frame_stackpointer; /* pointer behind the uppermost of them; absent before */
+    uint32_t reference_tags;     /* bits of a reference in a frame that are no part of the address: 0 before 3.14 */
+    uint32_t awaited_depth;      /* what a suspended frame awaits: 1 = the uppermost entry */
     uint32_t owner_generator;   /* value of owner for a frame inside a generator object */
     uint32_t owner_skip_from;   /* owners from this value on are entry frames without code of their own */
     uint32_t frame_is_entry;    /* 3.11: byte that marks a frame entered from C; later, each of those stands on an entry frame */
@@ -41,7 +48,7 @@ struct layout {
     /* generator, coroutine, async generator */
     uint32_t generator_frame, generator_state;
     int32_t state_created, state_suspended_from, state_suspended_to, state_executing;
-    int32_t state_awaiting;     /* the state of a suspended generator that awaits; 0 = the next instruction tells */
+    int32_t state_awaiting;     /* from this suspended state on it awaits; 0 = the next instruction tells */
     uint8_t resume_opcodes[2];  /* RESUME in its forms; an argument of 2 or more follows an await */
 
     /* PyCodeObject */
@@ -82,6 +89,10 @@ struct layout {
     uint32_t future_loop, future_callback0, future_callbacks, future_state;
     uint32_t task_waiter, task_coroutine, task_name, task_context, task_size;
     uint32_t future_pending;    /* value of state */
+    uint32_t future_awaited_by, future_awaited_by_is_set; /* 3.14: one future or a set of them, and a byte that tells which */
+
+    /* 3.14: tasks in lists, one in each thread state, and one in the interpreter for those whose thread has ended */
+    uint32_t thread_tasks, interp_tasks, task_node, node_next, node_previous;
 
     /* contextvars */
     uint32_t context_vars, hamt_root, contextvar_hash;
@@ -91,7 +102,7 @@ struct layout {
     uint32_t chunk_previous, chunk_top, chunk_data;
 };
 
-extern const struct layout layout_3_11, layout_3_12, layout_3_13;
+extern const struct layout layout_3_11, layout_3_12, layout_3_13, layout_3_14, layout_3_15;
 
 /* The table of the running version; set once by layout_select, before any reader runs. */
 extern struct layout layout;
@@ -105,7 +116,7 @@ bool layout_select(unsigned minor);
     X(type_code) X(type_coroutine) X(type_generator) X(type_async_generator) X(type_asend) X(type_athrow) \
     X(type_coroutine_wrapper) X(type_anext) X(type_task) X(type_future) X(type_gathering) X(type_weakref) \
     X(type_function) X(type_method) X(type_builtin) X(type_cell) X(type_partial) X(type_deque) X(type_queue) \
-    X(type_str) X(type_int) X(type_loop_holder) X(none) X(false_object) X(scheduled_tasks) X(eager_tasks) \
+    X(type_str) X(type_int) X(type_loop_holder) X(none) X(false_object) X(scheduled_tasks) X(python_tasks) X(eager_tasks) \
     X(current_tasks) X(threads) X(task_wakeup) X(globals_tasks) X(globals_task_groups) X(globals_base_events) \
     X(code_wait) X(code_wait_for) X(code_cancel_and_wait) X(code_group_end) X(code_next_completed) X(code_shield) \
     X(name_running_loop) X(name_parent_task) X(name_on_completed) X(name_children) X(name_todo) X(name_getters) X(name_done) \

@@ -2,7 +2,7 @@
 #include "layout.h"
 
 const struct layout layout_3_11 = {
-    .interp_gil = LAYOUT_ABSENT, .interp_runtime = 40, .runtime_gil = 360,
+    .interp_size = 0, .interp_gil = LAYOUT_ABSENT, .interp_runtime = 40, .runtime_gil = 360,
     .gil_holder = 8, .gil_locked = 16,
     .minor = 11, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
     .thread_native_id = 160, .thread_context = 224, .thread_frame = 56, .cframe_frame = 8, .thread_unique_id = 240,
@@ -28,5 +28,8 @@ const struct layout layout_3_11 = {
     .task_coroutine = 136, .task_name = 144, .task_context = 152, .task_size = 160, .future_pending = 0,
     .context_vars = 24, .hamt_root = 16, .contextvar_hash = 56, .hamt_bitmap = 24, .hamt_bitmap_items = 32,
     .hamt_array_items = 16, .hamt_collision_items = 32, .hamt_collision_size = 16, .chunk_previous = 0,
-    .chunk_top = 16, .chunk_data = 24,
+    .chunk_top = 16, .chunk_data = 24, .frame_stackpointer = LAYOUT_ABSENT, .reference_tags = 0, .awaited_depth = 1,
+    .thread_running_task = LAYOUT_ABSENT, .future_awaited_by = LAYOUT_ABSENT, .future_awaited_by_is_set = LAYOUT_ABSENT,
+    .thread_tasks = LAYOUT_ABSENT, .interp_tasks = LAYOUT_ABSENT, .task_node = LAYOUT_ABSENT, .node_next = LAYOUT_ABSENT,
+    .node_previous = LAYOUT_ABSENT,
 };

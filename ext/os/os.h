@@ -29,4 +29,13 @@ void os_wake(const uint32_t *word);
 /* Reads our own memory by a system call (process_vm_readv). False on any short read. */
 bool os_read_memory(void *destination, uint64_t address, size_t size);
 
+/* A part of a loaded file as it stands in memory. */
+struct os_segment {
+    uint64_t begin, end;
+};
+#define OS_MAX_SEGMENTS 16
+
+/* The readable parts of the loaded file that has something at an address, the writable ones first; returns how many. */
+size_t os_segments_of(uint64_t address, struct os_segment segments[OS_MAX_SEGMENTS]);
+
 #endif

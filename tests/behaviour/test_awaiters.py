@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from assertions import RunTarget, wall_seconds
+from assertions import GROUP_END, RunTarget, wall_seconds
 
 NEXT_ONE = (
     "_AsCompletedIterator._wait_for_one" if sys.version_info >= (3, 13) else "as_completed.<locals>._wait_for_one"
@@ -93,9 +93,10 @@ def test_timeouts_add_neither_task_nor_frame(run: RunTarget) -> None:
 def test_members_of_a_task_group_stand_on_the_task_that_owns_the_group(run: RunTarget) -> None:
     """B11: an owner that still works inside its group gives its own stack as well."""
     profile = run("task_group")
+    owner = " > ".join(("with_group", *GROUP_END))
     assert profile.waiting() == profile.expect_waiting(
         *(
-            f"Task-1: main | group {number}: with_group > TaskGroup.__aexit__ | member {number}: member > rest > sleep"
+            f"Task-1: main | group {number}: {owner} | member {number}: member > rest > sleep"
             for number in range(5)
         ),
         "Task-1: main | inside: still_inside > rest > sleep",

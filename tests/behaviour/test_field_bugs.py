@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from assertions import RunTarget, Sample, Stacks, render, wall_seconds
+from assertions import GROUP_END, RunTarget, Sample, Stacks, render, wall_seconds
 
 WAYS = ["before any loop", "inside a running loop", "from another thread"]
 
@@ -30,7 +30,7 @@ def test_a06_every_leaf_of_a_tree_of_tasks_stands_on_all_that_await_it(run: RunT
 
 
 def task_tree() -> list[str]:
-    group = "Task-1: main | runner: runner > TaskGroup.__aexit__"
+    group = " > ".join(("Task-1: main | runner: runner", *GROUP_END))
     return [
         *(
             f"{group} | foo {number}: foo1 > foo11 > foo12 | {side} of foo {number}: foo2 > sleep"

@@ -1,8 +1,6 @@
 """Threads: pools, plain threads, callbacks, and loops in several threads."""
 
-from assertions import RunTarget, render
-
-IN_POOL = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_worker", "_WorkItem.run")
+from assertions import IN_POOL, RunTarget, render
 
 
 def test_a_pool_job_has_its_threads_own_stack(run: RunTarget) -> None:

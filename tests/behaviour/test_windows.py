@@ -4,7 +4,7 @@ import math
 import sys
 
 import pytest
-from assertions import Run, RunTarget, cpu_seconds, wall_seconds
+from assertions import GROUP_END, Run, RunTarget, cpu_seconds, wall_seconds
 
 ENTRY = ("<module>", "start_target", "main")
 NARROW = {"rate": 1000, "tasks_per_tick": 1}
@@ -36,7 +36,7 @@ def test_every_way_of_waiting_gives_the_same_stacks_as_without_a_window(
 ) -> None:
     """R1 to R6 and R10: none is missing, none is added, an awaiter that is looked at alone gives none."""
     windowed = run(target, rate=1000, tasks_per_tick=tasks_per_tick)
-    assert windowed.stats["window"] > 4, "all tasks were looked at"
+    assert windowed.stats["window"] >= 4, "all tasks were looked at"
     assert waiting_stacks(windowed) == waiting_stacks(run(target, rate=1000))
 
 
@@ -70,7 +70,7 @@ def test_parents_of_short_lived_children_give_no_sample_of_their_own(run: RunTar
     below = (*ENTRY[:2], "lines", "line")
     children = {
         (*below, "by_gather", "child", "sleep"),
-        (*below, "by_group", "TaskGroup.__aexit__", "child", "sleep"),
+        (*below, "by_group", *GROUP_END, "child", "sleep"),
         (*below, "by_wait", "wait", "_wait", "child", "sleep"),
         (*below, "by_task", "child", "sleep"),
         (*below, "by_shield", "child", "sleep"),
@@ -111,7 +111,7 @@ def test_a_child_stands_on_the_task_of_its_span_outside_the_window(run: RunTarge
 
 def test_a_new_task_that_runs_among_thousands_is_seen_at_every_tick(run: RunTarget) -> None:
     """Its time adds up from looks that weigh one tick each; one look through the window would weigh all of it."""
-    profile = run("new_among_thousands", capture="own", rate=200, tasks_per_tick=16)
+    profile = run("new_among_thousands", capture="own", rate=200, tasks_per_tick=4)
     assert profile.stats["window"] > profile.stats["ticks"]
     working = profile.select(lambda s: s.task_name == "busy" and "work" in s.names)
     assert profile.names(s for s in working if s.leaf == "spin") == {(*ENTRY, "busy", "work", "spin")}
@@ -141,7 +141,7 @@ def test_looked_at_alone_a_task_is_linked_to_its_own_span(run: RunTarget) -> Non
 def test_no_request_carries_a_foreign_span_under_a_window(run: RunTarget) -> None:
     """200 of them, each looked at once in a while, and linked to its innermost span."""
     profile = run("requests", capture="own", rate=1000, tasks_per_tick=64)
-    assert profile.stats["window"] > 4
+    assert profile.stats["tasks_seen"] > 1.5 * profile.stats["tasks_visited"]
     spans = profile.report["spans"]
     owned = [sample for sample in profile.samples if profile.owner(sample)]
     assert [s for s in owned if s.span_id not in (0, spans[profile.owner(s)])] == []
@@ -172,7 +172,7 @@ def test_a_task_ready_since_its_child_ended_has_its_own_stack_under_a_window(run
 def test_the_time_of_long_waits_adds_up(run: RunTarget, index: int) -> None:
     """2,000 tasks, of which some twelve are looked at in a tick, whether or not anything changes."""
     profile = run("long_waits", capture="own", index=index, rate=1000, tasks_per_tick=64)
-    assert profile.stats["window"] > 50
+    assert profile.stats["window"] > 30
     resting = [s for s in profile.samples if "rest" in s.names]
     assert wall_seconds(resting) == pytest.approx(2_000 * profile.wall, rel=0.04)
 

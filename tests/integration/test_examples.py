@@ -40,7 +40,7 @@ def run(*command: str, **variables: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout.replace(" > TaskGroup._aexit", "")  # some releases have two functions at a group's end
 
 
 def heaviest(output: str, function: str) -> list[str]:

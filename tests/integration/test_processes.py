@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
+from assertions import IN_POOL
 from conformance import check_request
 from integration.applications import Ended, environment, run, run_all
 from integration.collectors import COLLECTORS, Collector
@@ -96,7 +97,7 @@ def test_no_profile_is_sent_twice(forked: Forked) -> None:
 
 MACHINERY = ("Runner.run", "BaseEventLoop.run_until_complete", "BaseEventLoop.run_forever", "BaseEventLoop._run_once")
 PARENTS_LOOP = ("<module>", "start_the_loop", "run", *MACHINERY, "Handle._run", "main", "fork", "child")
-THREAD = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_worker", "_WorkItem.run", "fork", "child")
+THREAD = (*IN_POOL, "fork", "child")
 PLACES = {
     "main": (("<module>", "fork", "child"), ("<module>", "fork", "child"), "MainThread"),
     "thread": (THREAD, THREAD, "asyncio_0"),

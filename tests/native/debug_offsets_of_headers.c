@@ -13,7 +13,7 @@
 #include "layout.c"
 
 /* No table but this version's is looked at. */
-const struct layout layout_3_11, layout_3_12;
+const struct layout layout_3_11, layout_3_12, layout_3_14, layout_3_15;
 
 static const struct {
     const char *name;
@@ -21,6 +21,7 @@ static const struct {
     size_t position;
 } in_header[] = {
 #define IN_HEADER(field, member) {#field, &layout.field, offsetof(_Py_DebugOffsets, member)}
+    IN_HEADER(interp_size, interpreter_state.size),
     IN_HEADER(interp_threads_head, interpreter_state.threads_head),
     IN_HEADER(interp_gil, interpreter_state.ceval_gil),
     IN_HEADER(thread_prev, thread_state.prev),
@@ -55,6 +56,11 @@ int main(void) {
         for (size_t k = 0; k < sizeof in_header / sizeof in_header[0]; k++)
             if (in_3_13[i].field == in_header[k].field)
                 printf("%s %zu %u\n", in_header[k].name, in_header[k].position, in_3_13[i].position);
+    printf("gil %zu %u\n", offsetof(_Py_DebugOffsets, interpreter_state.gil_runtime_state), tables[13].gil);
+    printf("gil_locked %zu %u\n", offsetof(_Py_DebugOffsets, interpreter_state.gil_runtime_state_locked), tables[13].gil_locked);
+    printf("gil_holder %zu %u\n", offsetof(_Py_DebugOffsets, interpreter_state.gil_runtime_state_holder), tables[13].gil_holder);
+    printf("object_size %zu %u\n", offsetof(_Py_DebugOffsets, pyobject.size), tables[13].object_size);
+    printf("object_type %zu %u\n", offsetof(_Py_DebugOffsets, pyobject.ob_type), tables[13].object_type);
     printf("offset of the table in _PyRuntime %zu 0\n", offsetof(_PyRuntimeState, debug_offsets));
     return sizeof(_PyRuntimeState) >= DEBUG_OFFSETS_BYTES ? 0 : 1; /* nothing is read behind its end */
 }

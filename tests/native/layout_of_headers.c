@@ -53,6 +53,7 @@ static void print_threads(void) {
     OFFSET(thread_datastack_chunk, PyThreadState, datastack_chunk);
     OFFSET(thread_datastack_top, PyThreadState, datastack_top);
     OFFSET(interp_threads_head, PyInterpreterState, threads.head);
+    VALUE(interp_size, 0); /* used with what asyncio publishes, from 3.14 on */
     OFFSET(gil_holder, struct _gil_runtime_state, last_holder);
     OFFSET(gil_locked, struct _gil_runtime_state, locked);
 #if PY_MINOR_VERSION >= 12
@@ -243,7 +244,23 @@ static void print_contexts(void) {
 #endif
 }
 
+/* What came with 3.14, whose headers are not at hand: its table is held against what the interpreter publishes. */
+static void print_later(void) {
+    ABSENT(frame_stackpointer);
+    VALUE(reference_tags, 0);
+    VALUE(awaited_depth, 1);
+    ABSENT(thread_running_task);
+    ABSENT(future_awaited_by);
+    ABSENT(future_awaited_by_is_set);
+    ABSENT(thread_tasks);
+    ABSENT(interp_tasks);
+    ABSENT(task_node);
+    ABSENT(node_next);
+    ABSENT(node_previous);
+}
+
 int main(void) {
+    print_later();
     VALUE(minor, PY_MINOR_VERSION);
     print_threads();
     print_frames();

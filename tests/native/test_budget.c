@@ -10,6 +10,7 @@
 /* A program for the budget: what a tick costs of itself and for each slot looked at. */
 struct program {
     uint64_t fixed_ns, slot_ns, slots, idle_thread_ns, idle_threads;
+    uint64_t ticks_per_look, look_ns; /* suspended tasks are looked at in one of so many ticks only, and that costs */
 };
 
 struct result {
@@ -25,11 +26,12 @@ static struct result simulate(double share, struct program program, uint64_t sec
     budget_init(&budget, share, (double)period_ns);
     while (result.end_ns < seconds * SECOND) {
         uint64_t step = wait > period_ns ? wait : period_ns, slots = budget_slots(&budget), threads = budget_idle_threads(&budget);
+        if (program.ticks_per_look) slots = result.ticks % program.ticks_per_look ? 0 : slots * program.ticks_per_look;
         if (slots > program.slots) slots = program.slots;
         if (threads > program.idle_threads) threads = program.idle_threads;
         struct tick_cost cost = {
-            .cpu_ns = program.fixed_ns + threads * program.idle_thread_ns + slots * program.slot_ns,
-            .tasks_ns = slots * program.slot_ns,
+            .cpu_ns = program.fixed_ns + threads * program.idle_thread_ns + slots * program.slot_ns + (slots ? program.look_ns : 0),
+            .tasks_ns = slots * program.slot_ns + (slots ? program.look_ns : 0),
             .slots = slots,
             .visits = slots,
             .all_slots = program.slots,
@@ -39,7 +41,7 @@ static struct result simulate(double share, struct program program, uint64_t sec
         result.end_ns += step;
         result.used_ns += cost.cpu_ns;
         result.ticks++;
-        result.slots = slots;
+        if (slots) result.slots = slots;
         result.idle_threads = threads;
         wait = budget_spend(&budget, &cost);
     }
@@ -59,6 +61,17 @@ TEST(the_window_is_narrowed_and_the_rate_kept) {
         CHECK(result.ticks >= 9900);
         CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS);
         CHECK(result.slots > 120 && result.slots < 150); /* 40 us */
+    }
+}
+
+TEST(looks_far_apart_use_the_share_without_holding_ticks_back) {
+    static const uint64_t ticks[] = {1, 4, 16, 64};
+    for (unsigned i = 0; i < 4; i++) {
+        struct program program = {.fixed_ns = 60000, .slot_ns = 300, .slots = 10000000, .ticks_per_look = ticks[i], .look_ns = 10000 * ticks[i]};
+        struct result result = simulate(0.01, program, 100);
+        CHECK(result.ticks >= 9700);
+        CHECK(result.used_ns <= result.end_ns / 100 + 10 * MS);
+        CHECK(result.slots > 80 * ticks[i] && result.slots < 120 * ticks[i]); /* 30 us in each tick */
     }
 }
 

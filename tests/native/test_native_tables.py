@@ -15,6 +15,11 @@ pytestmark = pytest.mark.without_python
 HERE = Path(__file__).parent
 EXT = HERE.parent.parent / "ext"
 TABLES = ["drop.c", "arena.c", "intern_table.c", "string_table.c", "stack_table.c"]
+READERS = [
+    *(f"cpython/{path.name}" for path in sorted((EXT / "cpython").glob("*.c"))),
+    *("drop.c", "os/linux.c", "read_object.c", "read_dict.c", "coroutine.c", "tasks.c", "task_list.c", "threads.c", "unwind.c"),
+    *(path.name for path in sorted(EXT.glob("safe_copy*.c"))),
+]
 PROGRAMS = {
     "test_arena": ["arena.c"],
     "test_budget": ["budget.c"],
@@ -24,6 +29,8 @@ PROGRAMS = {
     "test_stack_table": TABLES,
     "test_protobuf": ["protobuf.c"],
     "test_debug_offsets": ["cpython/layout.c"],
+    "test_asyncio_offsets": [],
+    "test_laid_by_hand": READERS,
     "test_stitch": [*TABLES, "stitch.c"],
     "test_otlp_encode": [*TABLES, "protobuf.c", "sample_groups.c", "otlp_dictionary.c", "otlp_encode.c"],
 }

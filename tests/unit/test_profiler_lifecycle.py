@@ -178,7 +178,7 @@ def test_an_unsupported_interpreter_is_a_refusal(native, monkeypatch, what, valu
             "SUPPORTED_VERSIONS",
             tuple(version for version in _platform.SUPPORTED_VERSIONS if version != sys.version_info[:2]),
         )
-        reason = r"CPython [\d.]+ is not supported; use one that is \(3\.\d+, 3\.\d+\)"
+        reason = r"CPython [\d.]+ is not supported; use one that is \(3\.\d+(, 3\.\d+)+\)"
     elif what == "free-threaded":
         monkeypatch.setattr(_platform.sys, "abiflags", value)
     else:

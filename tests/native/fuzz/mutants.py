@@ -51,7 +51,7 @@ MUTANTS = [
     Mutant("code_table.c", "if (size > MAX_LINE_TABLE_BYTES) return NULL;", "", "code"),
     Mutant("tick.c", "if (tick->pool_size + count > tick->pool_capacity) {", "if (!tick->pool) {", "tick"),
     Mutant("tick_threads.c", " && slot < MAX_EAGER_SLOTS", "", "eager set"),
-    Mutant("cpython/debug_offsets.c", "if (value > in_3_13[i].limit) ", "if (value > UINT64_MAX / 2) ", "offsets"),
+    Mutant("cpython/debug_offsets.c", "return value > published->limit || ", "return ", "offsets"),
     Mutant("arena.c", "size > block->size - block->filled", "size > block->size", "tables"),
     Mutant("protobuf.c", "if (!size || !pb_reserve(buffer, size)) return;", "if (!size) return;", "tables"),
     Mutant(

@@ -138,8 +138,18 @@ static void run_code(void) {
     }
 }
 
-/* What 3.13 publishes of itself, changed: either refused, or taken and then harmless. */
+/* What a version publishes of itself, changed: either refused, or taken and then harmless. What is checked as a whole is right. */
 static struct layout clean_layout;
+static const struct {
+    const struct layout *table;
+    uint32_t version, sizes[16], object_size, object_type, path_size; /* positions */
+} publishing[] = {
+    {&layout_3_13, 0x030d00f0, {48, 224, 272, 368, 536}, 352, 360, 0},
+    {&layout_3_14, 0x030e00f0, {48, 176, 248, 312, 416, 448, 472, 496, 528, 568, 592, 616, 664}, 400, 408, 752},
+    {&layout_3_15, 0x030f00f0, {48, 176, 312, 376, 480, 528, 544, 568, 592, 624, 664, 688, 712, 792}, 464, 472, 880},
+};
+
+static void put(uint8_t *published, uint32_t position, uint64_t value) { memcpy(published + position, &value, sizeof value); }
 
 static void begin_offsets(void) {
     inputs_take();
@@ -148,16 +158,19 @@ static void begin_offsets(void) {
 
 static void run_offsets(void) {
     static uint8_t published[DEBUG_OFFSETS_BYTES];
-    uint32_t version = 0x030d00f0;
-    uint64_t word = version, none = 0;
+    const unsigned which = (unsigned)fuzz_below(sizeof publishing / sizeof publishing[0]);
+    uint32_t version = publishing[which].version;
     for (size_t i = 0; i < sizeof published; i += 8) {
         uint64_t value = fuzz_one_in(16) ? fuzz_random() >> fuzz_below(64) : fuzz_below(64) * 8;
         memcpy(published + i, &value, 8);
     }
+    for (const uint32_t *size = publishing[which].sizes; *size; size++) put(published, *size, MAX_LAYOUT_OFFSET);
+    if (which == 0) put(published, 152, MAX_THREAD_STATE_BYTES - 8);
+    put(published, publishing[which].object_size, 16), put(published, publishing[which].object_type, 8);
+    if (publishing[which].path_size) put(published, publishing[which].path_size, 512);
     memcpy(published, "xdebugpy", 8);
-    memcpy(published + 8, &word, 8);
-    memcpy(published + 16, &none, 8);
-    layout = layout_3_13;
+    put(published, 8, version), put(published, 16, 0);
+    layout = *publishing[which].table;
     if (!debug_offsets_apply(published, version)) {
         struct thread_state *threads = exactly(sizeof *threads);
         bool whole;

@@ -17,6 +17,7 @@ from pathlib import Path
 from native.tape_builds import EXT, LIVE_UNITS, RECORDED, TAPE_SOURCES, TAPES, build
 
 TESTS = TAPES.parents[1]
+ROOT = TESTS.parent
 PROGRAMS = sorted(path.stem for path in (TAPES / "programs").glob("*.py"))
 SOURCES = [*sorted({*EXT.rglob("*.c")} - LIVE_UNITS), *TAPE_SOURCES, TAPES / "recorder.c"]
 LIMIT_SECONDS = 120
@@ -27,9 +28,19 @@ def ask(python: str, code: str) -> str:
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def headers_for(python: str) -> str:
+    """The folder of its headers; for a Python that came without, those of an older one: the extension is abi3."""
+    others = subprocess.run([ROOT / ".ci" / "find_pythons"], capture_output=True, text=True, check=False).stdout.split()
+    for each in (python, *reversed(others[1::2])):
+        folder = ask(each, "import sysconfig; print(sysconfig.get_path('include'))")
+        if Path(folder, "Python.h").exists():
+            return folder
+    raise FileNotFoundError("no Python with headers is here")
+
+
 def build_recorder(python: str, folder: Path) -> Path:
     """The extension that records."""
-    include = ask(python, "import sysconfig; print(sysconfig.get_path('include'))")
+    include = headers_for(python)
     flags = ["-O0", "-fPIC", "-fvisibility=hidden", "-shared", "-DPy_LIMITED_API=0x030b0000", f"-I{include}"]
     sources = [path for path in SOURCES if path.name != "memory_of_tape.c"]
     return build("recorder.so", sources, flags, folder)
