@@ -9,6 +9,10 @@ class ConfigurationError(AsyncProfError, ValueError):
     """An option has a value that is not allowed."""
 
 
+class UnreadableRecording(AsyncProfError):
+    """A file holds no recording that can be read; the text is the reason."""
+
+
 class ProfilerUnavailable(AsyncProfError):
     """The profiler cannot run in this process; the text is the reason."""
 

@@ -19,6 +19,15 @@ _logger = logging.getLogger(__name__)
 # While a profiler runs.
 _slow_spans: SlowSpans | None = None
 
+# What is added beside ours: somebody who wants to see every span, whoever provides it.
+_companion: SpanProcessor | None = None
+
+
+def accompany(processor: SpanProcessor | None) -> None:
+    """Has a processor see all spans of the providers that ours is added to from now on; None: no further one."""
+    global _companion
+    _companion = processor
+
 
 def watch(config: ProfilerConfig | None) -> None:
     """Writes into spans that start from now on what the configuration wants; None: nothing."""
@@ -82,6 +91,8 @@ def _add_once(processors: Any) -> bool:
         if processors not in _registered:
             _registered.add(processors)
             add_span_processor(ProfilingSpanProcessor())
+            if _companion is not None:
+                add_span_processor(_companion)
         return True
     except Exception:
         _logger.warning("spans that have ended will not be known: no span processor could be added", exc_info=True)

@@ -66,8 +66,9 @@ PYTHON_LEVELS = (
     "_profiler",
     "__init__",
     "testing instrumentor",
-    "demo",
-    "cli",
+    "analysis",
+    "demo cli",
+    "__main__",
 )
 PRIVATE_OTEL = {"export/_sdk_transport.py", "_runtime_context.py"}
 

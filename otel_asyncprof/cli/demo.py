@@ -1,11 +1,11 @@
 """`otel-asyncprof demo`: a service with slow queries, led back to their requests and lines of code."""
 
 import argparse
+import signal
 import sys
 from importlib.util import find_spec
-from typing import Any
+from types import FrameType
 
-HELP = "run a small web service, send it requests, and lead its slow queries back to request and code"
 NEEDED = (
     "aiosqlite",
     "opentelemetry.instrumentation",
@@ -17,9 +17,8 @@ NEEDED = (
 )
 
 
-def add_command(commands: Any) -> None:
-    """Adds the command to the parser's commands."""
-    parser = commands.add_parser("demo", help=HELP, description=HELP)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments to its parser."""
     parser.add_argument("--once", action="store_true", help="end after one round; otherwise Ctrl-C ends the demo")
     parser.add_argument("--json", action="store_true", help="print each round's report as one JSON object")
     parser.set_defaults(run=_run)
@@ -32,7 +31,14 @@ def _run(chosen: argparse.Namespace) -> int:
         return 1
     from otel_asyncprof.demo.main import run_demo
 
+    signal.signal(signal.SIGTERM, _end)
+
     return run_demo(once=chosen.once, as_json=chosen.json)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Ends by an exception, so that every child process is ended on the way out."""
+    sys.exit(128 + number)
 
 
 def _missing() -> list[str]:

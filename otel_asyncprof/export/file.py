@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .. import environment_variables as variables
+from ..formats.otlp import delimited
 from ._base import ProfileExporter, ProfileExportResult
 
 _logger = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ class FileProfileExporter(ProfileExporter):
 
     def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
         # One write of all: processes that append to the same file do not tear each other's messages.
-        content = b"".join(_varint(len(request)) + request for request in requests)
+        content = b"".join(delimited(request) for request in requests)
         try:
             with self.path.open("ab", buffering=0) as file:
                 written = 0
@@ -57,12 +58,3 @@ def read_profiles(path: str | os.PathLike[str]) -> Iterator[bytes]:
             if len(message) < size:
                 raise EOFError(f"{os.fspath(path)} ends within a message")
             yield message
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number >= 0x80:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)

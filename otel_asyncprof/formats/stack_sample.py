@@ -52,7 +52,9 @@ class StackSample:
 Attributes = Mapping[str, str | int]
 
 
-class _Identity(NamedTuple):
+class Identity(NamedTuple):
+    """What tells one sample from another."""
+
     frames: tuple[Frame, ...]
     attributes: tuple[tuple[str, str | int], ...]
     trace_id: int
@@ -70,10 +72,10 @@ def stack_samples(requests: Iterable[bytes]) -> list[StackSample]:
     """The samples of all requests (or ProfilesData messages: the same bytes), in the order in which they are met."""
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 
-    sums: dict[_Identity, _Sums] = {}
+    sums: dict[Identity, _Sums] = {}
     for request in requests:
         data = ProfilesData.FromString(request)
-        reader = _Reader(data.dictionary)
+        reader = Reader(data.dictionary)
         for profile in _profiles(data):
             for sample in profile.samples:
                 found = sums.setdefault(reader.identity(sample), _Sums())
@@ -82,7 +84,10 @@ def stack_samples(requests: Iterable[bytes]) -> list[StackSample]:
                     found.cpu_ns += profile.period * (sum(sample.values) or len(sample.timestamps_unix_nano))
                 else:
                     found.wall_ns += sum(sample.values)
-    return [_stack_sample(identity, found) for identity, found in sums.items()]
+    return [
+        stack_sample(identity, found.cpu_ns, found.wall_ns, tuple(sorted(found.timestamps)))
+        for identity, found in sums.items()
+    ]
 
 
 def _profiles(data: "ProfilesData") -> Iterable["Profile"]:
@@ -91,7 +96,8 @@ def _profiles(data: "ProfilesData") -> Iterable["Profile"]:
             yield from of_scope.profiles
 
 
-def _stack_sample(identity: _Identity, found: _Sums) -> StackSample:
+def stack_sample(identity: Identity, cpu_ns: int, wall_ns: int, timestamps: tuple[int, ...]) -> StackSample:
+    """The sample of an identity with what was seen of it."""
     attributes = dict(identity.attributes)
 
     def name(key: str) -> str | None:
@@ -108,13 +114,13 @@ def _stack_sample(identity: _Identity, found: _Sums) -> StackSample:
         local_root_name=name("asyncprof.local_root.name"),
         trace_id=identity.trace_id,
         span_id=identity.span_id,
-        cpu_ns=found.cpu_ns,
-        wall_ns=found.wall_ns,
-        timestamps=tuple(sorted(found.timestamps)),
+        cpu_ns=cpu_ns,
+        wall_ns=wall_ns,
+        timestamps=timestamps,
     )
 
 
-class _Reader:
+class Reader:
     """Resolves the indices of one dictionary; stacks and attributes are resolved once."""
 
     def __init__(self, dictionary: "ProfilesDictionary") -> None:
@@ -124,11 +130,13 @@ class _Reader:
         self._locations: dict[int, tuple[Frame, ...]] = {}
 
     def is_cpu(self, profile: "Profile") -> bool:
+        """Whether a profile tells CPU time, rather than wall time."""
         return self._strings[profile.period_type.type_strindex] == "cpu"
 
-    def identity(self, sample: "Sample") -> _Identity:
+    def identity(self, sample: "Sample") -> Identity:
+        """The sample with its stack, link and attributes resolved."""
         link = self._dictionary.link_table[sample.link_index] if sample.link_index else None
-        return _Identity(
+        return Identity(
             frames=self._frames(sample.stack_index),
             attributes=tuple(sorted(self._attribute(index) for index in sample.attribute_indices)),
             trace_id=int.from_bytes(link.trace_id) if link else 0,

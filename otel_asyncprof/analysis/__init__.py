@@ -1,0 +1,1 @@
+"""What traces and profiles say together: pure functions over recordings."""

@@ -1,0 +1,38 @@
+"""Reads a recording that somebody names on the command line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UnreadableRecording
+from .messages import CANNOT_START, Failure, LiveLine
+
+if TYPE_CHECKING:
+    from ..analysis.findings import Findings
+    from ..formats.recording import Recording
+
+
+def read_file(name: str) -> "Recording":
+    """The recording in a file; a Failure with one line when there is none."""
+    from ..formats.recording import read_recording
+
+    path = Path(name)
+    with LiveLine() as live:
+        live.show(f"reading {name} …")
+        try:
+            return read_recording(path.read_bytes())
+        except OSError as error:
+            raise Failure(f"{name} cannot be read: {error.strerror}", CANNOT_START) from None
+        except UnreadableRecording as error:
+            raise Failure(f"{name} is no recording: {error}; `otel-asyncprof run -o x.jsonl` makes one") from None
+
+
+def read_findings(name: str) -> "Findings":
+    """What a recording says; a Failure with one line when it cannot be read."""
+    from ..analysis.findings import Findings
+
+    recording = read_file(name)
+    try:
+        findings = Findings.of(recording)
+    except (IndexError, ValueError) as error:
+        raise Failure(f"{name} is no recording: its parts do not fit each other ({error})") from None
+    return findings
