@@ -67,6 +67,7 @@ PYTHON_LEVELS = (
     "__init__",
     "testing instrumentor",
     "analysis",
+    "viewer",
     "demo cli",
     "__main__",
 )
