@@ -208,7 +208,7 @@ class _Tables:
         return number
 
     def attributes(self, state: str, task: str, thread: str, thread_id: int) -> list[int]:
-        named = {"thread.name": thread, "thread.id": thread_id, "asyncio.task.name": task, "asyncprof.state": state}
+        named: dict[str, str | int] = {"thread.name": thread, "thread.id": thread_id, "asyncio.task.name": task, "asyncprof.state": state}
         return [self.attribute(key, value) for key, value in named.items() if value]
 
     def link(self, trace_id: bytes, span_id: bytes) -> int:

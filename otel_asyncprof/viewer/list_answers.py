@@ -146,7 +146,7 @@ def operations_json(
         f"SELECT t.service, t.operation, t.duration_ns, t.errors > 0 FROM trace t WHERE {where}", values
     ):
         found.setdefault((service, name), []).append((duration, errors))
-    operations = []
+    operations: list[dict[str, Any]] = []
     for (service, name), runs in found.items():
         durations = sorted(duration for duration, _ in runs)
         operations.append(

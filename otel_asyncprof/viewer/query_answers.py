@@ -59,7 +59,7 @@ def groups_of(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilte
         narrower += " AND t.operation = ?"
         more.append(chosen.operation)
     rows = connection.execute(f"{_RUNS} {narrower} ORDER BY s.start_ns DESC LIMIT {MAX_RUNS}", more)
-    runs = [Run(*row[:6], bool(row[6]), *row[7:9], row[9], row[9] is not None) for row in rows]
+    runs = [Run(*row, row[-1] is not None) for row in rows]
     _add_sampled(connection, reader, runs, condition, values)
     return grouped(runs)
 

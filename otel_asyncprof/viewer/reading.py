@@ -188,7 +188,7 @@ def _by_number(connection: sqlite3.Connection, statement: str, numbers: Iterable
 
 def read_trace(connection: sqlite3.Connection, trace_id: bytes) -> TraceData | None:
     """A trace from the tables; None when it has no span."""
-    rows = [SpanRow(*row[:7], bool(row[7]), *row[8:]) for row in connection.execute(_SPANS, (trace_id,))]
+    rows = [SpanRow(*row) for row in connection.execute(_SPANS, (trace_id,))]
     if not rows:
         return None
     samples = connection.execute(f"SELECT {SAMPLE_COLUMNS} FROM sample WHERE trace_id = ?", (trace_id,))

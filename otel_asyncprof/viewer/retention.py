@@ -11,7 +11,7 @@ def used_bytes(connection: sqlite3.Connection) -> int:
     values = [
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     ]
-    return (values[0] - values[1]) * int(values[2])
+    return int((values[0] - values[1]) * values[2])
 
 
 def prune(connection: sqlite3.Connection, *, before_ns: int, limit_bytes: int) -> bool:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..analysis.findings import percentile
 from ..formats.stack_sample import Frame
@@ -184,7 +185,7 @@ def operation_traces(connection: sqlite3.Connection, choice: Choice) -> list[byt
 
 def _add_sums(found: Chosen, connection: sqlite3.Connection, choice: Choice) -> None:
     column = "p.cpu_ns" if choice.weight == CPU else "p.wall_ns"
-    where, values = "", [choice.since_ns, choice.until_ns]
+    values: list[Any] = [choice.since_ns, choice.until_ns]
     if choice.query is not None:
         source = "span s JOIN sample p ON p.trace_id = s.trace_id AND p.span_id = s.span_id"
         where = "s.query = ?3 AND s.start_ns BETWEEN ?1 AND ?2"
@@ -197,10 +198,10 @@ def _add_sums(found: Chosen, connection: sqlite3.Connection, choice: Choice) -> 
         source, where = "sample p", "p.last_ns BETWEEN ?1 AND ?2"
         if choice.service is not None:
             where += " AND p.resource IN (SELECT id FROM resource WHERE service = ?3)"
-            values.append(choice.service)  # type: ignore[arg-type]
+            values.append(choice.service)
     if choice.task is not None:
         where += " AND p.task = ?4"
-        values += [""] * (3 - len(values)) + [choice.task]  # type: ignore[list-item]
+        values += [""] * (3 - len(values)) + [choice.task]
     rows = connection.execute(
         f"SELECT p.stack, p.state, SUM({column}), SUM(p.n) FROM {source} WHERE {where} GROUP BY p.stack, p.state",
         values,

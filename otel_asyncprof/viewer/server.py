@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import uvicorn
 from starlette.applications import Starlette
@@ -27,6 +27,9 @@ from .intake import Intake
 from .page_files import page_file
 from .store import Limits, Store
 from .summaries import settle
+
+if TYPE_CHECKING:
+    from .grpc_receiver import GrpcReceiver
 
 UI_PORTS_TRIED = 20
 COMPRESSED_FROM_BYTES = 1000
@@ -74,7 +77,7 @@ class Viewer:
         self.options = options
         self.access = Access.for_host(options.host, options.allowed_hosts, options.token)
         self._sockets: list[socket.socket] = []
-        self._grpc = None
+        self._grpc: GrpcReceiver | None = None
         try:
             http = self._listen(options.http_port, "--http-port") if options.http_port is not None else None
             page = self._listen_for_page(options.ui_port)

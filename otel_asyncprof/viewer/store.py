@@ -157,7 +157,7 @@ class Store:
                 jobs, self._jobs = self._jobs, []
                 ends = self._is_closing and not self._waiting
             if batches:
-                self._attempt(lambda: self._writer.write(batches))
+                self._attempt(lambda batches=batches: self._writer.write(batches))  # type: ignore[misc]
                 is_settled = False
             for job in jobs:
                 self._attempt(lambda job=job: job(self._connection))  # type: ignore[misc]

@@ -80,7 +80,7 @@ def _spans_json(connection: sqlite3.Connection, reader: Reader, data: TraceData)
                 "kind": KINDS[row.kind],
                 "start_us": (row.start_ns - data.begin_ns) // 1000,
                 "duration_us": times.duration_ns // 1000,
-                "error": row.is_error,
+                "error": bool(row.is_error),
                 "statement": row.statement,
                 "query_id": row.query,
                 "caller": callers.get(index),

@@ -14,15 +14,15 @@ MAX_KNOWN = 100_000  # entries of each table whose numbers are kept in memory
 _SPAN = """INSERT OR REPLACE INTO span(trace_id, span_id, parent_id, resource, name, kind, start_ns, end_ns, error, query,
     caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _DETAIL = "INSERT OR REPLACE INTO detail(trace_id, span_id, content) VALUES (?, ?, ?)"
-_SAMPLE = """INSERT INTO sample(trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n,
-    wall_ns, cpu_ns, wall, cpu) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_SAMPLE = """INSERT INTO sample(trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns,
+    n, wall_ns, cpu_ns, wall, cpu) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 # The span without a parent, else the first whose parent is not there, else the first.
 _ROOT = """SELECT s.span_id, s.name, r.service, s.start_ns, s.end_ns, s.parent_id FROM span s
     JOIN resource r ON r.id = s.resource WHERE s.trace_id = ?1 ORDER BY s.parent_id IS NOT NULL,
     EXISTS(SELECT 1 FROM span p WHERE p.trace_id = ?1 AND p.span_id = s.parent_id), s.start_ns, s.span_id LIMIT 1"""
 _SUMS = """SELECT COUNT(*), SUM(error), SUM(query IS NOT NULL), MAX(end_ns) FROM span WHERE trace_id = ?"""
-_TRACE = """INSERT OR REPLACE INTO trace(trace_id, root, operation, service, start_ns, end_ns, duration_ns, spans, errors,
-    queries, samples, complete, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""
+_TRACE = """INSERT OR REPLACE INTO trace(trace_id, root, operation, service, start_ns, end_ns, duration_ns, spans,
+    errors, queries, samples, complete, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""
 
 
 class Writer:
@@ -38,7 +38,7 @@ class Writer:
     def forget(self) -> None:
         """After entries have been deleted their numbers must not be used again."""
         for known in (self._resources, self._queries, self._frames, self._stacks):
-            known.clear()  # type: ignore[attr-defined]
+            known.clear()
 
     def write(self, batches: Iterable[Batch]) -> None:
         """All in one transaction; nothing is written when it fails."""
@@ -125,7 +125,8 @@ class Writer:
         number = self._queries.get(key)
         if number is None:
             number = self._number(
-                "INSERT INTO query(statement, system) VALUES (?, ?) ON CONFLICT DO UPDATE SET system = system RETURNING id",
+                "INSERT INTO query(statement, system) VALUES (?, ?) ON CONFLICT DO UPDATE SET system = system "
+                "RETURNING id",
                 key,
             )
             _keep(self._queries, key, number)
@@ -147,7 +148,8 @@ class Writer:
         if number is None:
             packed = array("I", map(self._frame, frames)).tobytes()
             number = self._number(
-                "INSERT INTO stack(digest, frames) VALUES (?, ?) ON CONFLICT DO UPDATE SET digest = digest RETURNING id",
+                "INSERT INTO stack(digest, frames) VALUES (?, ?) ON CONFLICT DO UPDATE SET digest = digest "
+                "RETURNING id",
                 (blake2b(packed, digest_size=16).digest(), packed),
             )
             _keep(self._stacks, frames, number)
