@@ -76,7 +76,7 @@ def request(address: str, method: str, path: str, body: bytes | None, headers: M
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT)
     try:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.putrequest(method, path, skip_host="Host" in given)
+        connection.putrequest(method, path, skip_host="Host" in given, skip_accept_encoding=True)
         for name, value in given.items():
             connection.putheader(name, value)
         if body is not None and "Transfer-Encoding" not in given:
