@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -83,10 +83,8 @@ def request(address: str, method: str, path: str, body: bytes | None, headers: M
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders()
         if body is not None:
-            try:
+            with suppress(BrokenPipeError, ConnectionResetError):  # refused before all was sent; the answer is there
                 connection.send(body)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # refused before all was sent; the answer is there
         answer = connection.getresponse()
         return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
     finally:

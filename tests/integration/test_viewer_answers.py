@@ -36,7 +36,16 @@ def spans() -> TracesData:
     """A slow request with six equal queries, and one that holds the loop meanwhile."""
     code = {"code__function__name": "Shop.list", "code__file__path": "/app/shop.py", "code__line__number": 40}
     queries = [
-        span(bytes([n] * 8), "SELECT", 10 * n, 10 * n + n, kind=CLIENT, parent_span_id=b"\x61" * 8, db__system="pg", **code)
+        span(
+            bytes([n] * 8),
+            "SELECT",
+            10 * n,
+            10 * n + n,
+            kind=CLIENT,
+            parent_span_id=b"\x61" * 8,
+            db__system="pg",
+            **code,
+        )
         for n in range(1, 7)
     ]
     for number, query in enumerate(queries):
@@ -169,7 +178,12 @@ def test_a_trace_has_its_spans_with_splits_callers_and_the_critical_path(client:
         "kind": "own",
         "exact": True,
     }
-    assert (trace["duration_us"], trace["samples"], trace["period_us"], trace["timeline"]) == (200_000, 19, 10_000, True)
+    assert (trace["duration_us"], trace["samples"], trace["period_us"], trace["timeline"]) == (
+        200_000,
+        19,
+        10_000,
+        True,
+    )
     assert trace["critical_path"] == [0, 1, 2, 3, 4, 5, 6]
     assert trace["n_plus_one"][0]["statement"] == "select * from items where id = ?"
 
@@ -348,8 +362,12 @@ def test_what_is_exported_is_what_came_in(client: Client) -> None:
     """Stacks, links, states, times and spans: imported elsewhere, all answers are the same."""
     exported = client.page("GET", f"/api/export?format=otlp-json&trace={TRACE.hex()}&scope=trace").body
     again = read_recording(exported)
-    before = {(s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(recording())}
-    assert {(s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(again)} == before
+    before = {
+        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(recording())
+    }
+    assert {
+        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(again)
+    } == before
     with running_viewer(grpc_port=None, http_port=None) as other:
         other.load(again)
         path = f"/api/traces/{TRACE.hex()}"

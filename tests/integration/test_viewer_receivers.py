@@ -108,7 +108,9 @@ def test_metrics_and_logs_are_answered_and_dropped_and_that_is_said_once(client:
         assert client.otlp("/v1/logs", b"{}", "application/json").json == {}
         assert grpc_call(client, "metrics.v1.MetricsService", request) == b""
         assert grpc_call(client, "logs.v1.LogsService", b"") == b""
-    expected = [f"{signal} are accepted and dropped: only traces and profiles are shown here" for signal in ("metrics", "logs")]
+    expected = [
+        f"{signal} are accepted and dropped: only traces and profiles are shown here" for signal in ("metrics", "logs")
+    ]
     assert client.said == expected
     assert client.get("/api/status")["notes"] == expected
 
@@ -220,4 +222,3 @@ def test_a_span_that_is_sent_again_is_not_there_twice(client: Client) -> None:
     for _ in range(2):
         client.otlp(TRACE_PATH, traces().SerializeToString())
     assert counts(client)[0] == 2
-

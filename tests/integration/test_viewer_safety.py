@@ -125,14 +125,18 @@ def test_the_page_may_load_nothing_from_elsewhere(client: Client) -> None:
     speedscope = client.page("GET", "/speedscope/index.html").headers["content-security-policy"]
     assert speedscope == "; ".join([*policy, "style-src 'self' 'unsafe-inline'"])
     headers = client.page("GET", "/api/traces").headers
-    assert [headers[name] for name in ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")] == [
+    assert [
+        headers[name] for name in ("x-content-type-options", "referrer-policy", "cross-origin-resource-policy")
+    ] == [
         "nosniff",
         "no-referrer",
         "same-origin",
     ]
 
 
-@pytest.mark.parametrize("path", ["/../api.py", "/..%2fapi.py", "/static/../../api.py", "/%2e%2e/server.py", "//etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/../api.py", "/..%2fapi.py", "/static/../../api.py", "/%2e%2e/server.py", "//etc/passwd"]
+)
 def test_only_files_of_the_page_are_served(client: Client, path: str) -> None:
     """Every other path is the page itself."""
     assert client.page("GET", path).body == client.page("GET", "/").body

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,13 +87,13 @@ def test_tables_of_an_older_viewer_are_made_anew(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=["file", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An open store whose limits the test lowers."""
     path = str(tmp_path / "viewer.db") if request.param == "file" else ":memory:"
     made = Store(path, Limits(size_bytes=1 << 40, retain_ns=DAY_NS))
     made.start()
-    request.addfinalizer(made.close)
-    return made
+    yield made
+    made.close()
 
 
 def pruned(store: Store, limits: Limits) -> None:

@@ -18,7 +18,9 @@ STACKS = {1: (1, 2), 2: (1, 3), 3: (1, 3, 4), 4: (1, 3, 4, 5), 5: (1,)}
 PARENTS = {REQUEST: None, QUERY: REQUEST, OTHER: None}
 
 
-def look(begin: int, end: int, task: str, state: str, stack: int, span: bytes | None = REQUEST, process: int = 1) -> Look:
+def look(
+    begin: int, end: int, task: str, state: str, stack: int, span: bytes | None = REQUEST, process: int = 1
+) -> Look:
     """A look with times in milliseconds."""
     return Look(begin * MS, end * MS, Task(process, "MainThread", task, b""), state, span, [(stack, 1.0)])
 
@@ -26,7 +28,8 @@ def look(begin: int, end: int, task: str, state: str, stack: int, span: bytes | 
 def shown(lanes: list[Lane]) -> list[tuple[str, int, list[tuple[int, int, str]]]]:
     """Names, depths and pieces in milliseconds."""
     return [
-        (lane.task.name, lane.depth, [(p.begin_ns // MS, p.end_ns // MS, p.state) for p in lane.pieces]) for lane in lanes
+        (lane.task.name, lane.depth, [(p.begin_ns // MS, p.end_ns // MS, p.state) for p in lane.pieces])
+        for lane in lanes
     ]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import itertools
 import json
 import sys
 import time
@@ -45,7 +46,7 @@ async def request() -> dict[str, float]:
         await asyncio.gather(query(0.3), query(0.5))
         marks.append(time.perf_counter())
     await other
-    ran, blocked, waited, ready, queried = (after - before for before, after in zip(marks, marks[1:], strict=False))
+    ran, blocked, waited, ready, queried = (after - before for before, after in itertools.pairwise(marks))
     return {"cpu": cpu, "ran": ran, "blocked": blocked, "waited": waited, "ready": ready, "queried": queried}
 
 
