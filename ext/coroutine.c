@@ -123,7 +123,8 @@ static bool step(struct await_chain *chain) {
     if (!read_state(generator, &state) || !safe_copy_word(&code, at + layout.frame_code) ||
         !safe_copy_word(&instruction, at + layout.frame_instruction) || !read_stack_top(at, &top))
         return fail_to_read(chain);
-    chain->frames[chain->count] = (struct raw_frame){code & ~(uint64_t)layout.reference_tags, instruction, generator};
+    code &= ~(uint64_t)layout.reference_tags;
+    chain->frames[chain->count] = (struct raw_frame){code, instruction, generator};
     chain->wrappers = 0;
     if (!is_suspended(state)) return end_at(chain, state);
     chain->count++;

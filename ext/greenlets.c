@@ -35,6 +35,13 @@ void greenlets_use(const struct greenlet_facts *facts) {
     __atomic_store_n(&known, true, __ATOMIC_RELEASE);
 }
 
+/* A reference in a frame. */
+static bool read_reference(uint64_t address, uint64_t *object) {
+    if (!safe_copy_word(object, address)) return false;
+    *object &= ~(uint64_t)layout.reference_tags;
+    return true;
+}
+
 static bool find_word(uint64_t from, uint32_t begin, uint32_t end, uint64_t wanted, uint32_t *offset) {
     for (*offset = begin; *offset < end; *offset += 8) {
         uint64_t word;
@@ -49,7 +56,7 @@ static bool find_object_frame(uint64_t object, uint64_t code, uint32_t *offset) 
     for (*offset = 2 * OBJECT_TYPE; *offset < MAX_OBJECT_BYTES; *offset += 8) {
         uint64_t frame, word;
         if (!safe_copy_word(&frame, object + *offset)) return false;
-        if (frame && frame % 8 == 0 && safe_copy_word(&word, frame + layout.frame_code) && word == code) return true;
+        if (frame && frame % 8 == 0 && read_reference(frame + layout.frame_code, &word) && word == code) return true;
     }
     return false;
 }
@@ -78,7 +85,7 @@ static bool read_top(uint64_t greenlet, const struct greenlet_facts *facts, uint
 
 static bool read_frame(uint64_t frame, struct raw_frame *raw, bool *is_shown, uint64_t *previous) {
     uint32_t half, place = layout.frame_owner % sizeof half;
-    if (frame % 8 || !safe_copy_half(&half, frame + layout.frame_owner - place) || !safe_copy_word(&raw->code, frame + layout.frame_code) ||
+    if (frame % 8 || !safe_copy_half(&half, frame + layout.frame_owner - place) || !read_reference(frame + layout.frame_code, &raw->code) ||
         !safe_copy_word(&raw->instruction, frame + layout.frame_instruction) || !safe_copy_word(previous, frame + layout.frame_previous))
         return false;
     uint8_t owner = (uint8_t)(half >> 8 * place);
@@ -139,7 +146,7 @@ bool greenlets_read_spawned(uint64_t frame, struct raw_frame *frames, size_t cap
     const struct greenlet_facts *facts = facts_or_null();
     uint64_t greenlet;
     *count = 0;
-    if (!facts || !safe_copy_word(&greenlet, frame + layout.frame_localsplus + 8 * (uint64_t)facts->spawn_local)) return false;
+    if (!facts || !read_reference(frame + layout.frame_localsplus + 8 * (uint64_t)facts->spawn_local, &greenlet)) return false;
     if (!greenlet) return true;
     if (!greenlets_read(greenlet, facts, frames, capacity, count)) return false;
     greenlets_note_parent(greenlet);

@@ -72,6 +72,7 @@ PYTHON_LEVELS = (
     "__init__",
     "testing instrumentor asgi",
     "analysis",
+    "viewer",
     "demo cli",
     "testing_session ipython",
     "__main__ pytest_plugin",
