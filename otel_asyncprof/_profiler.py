@@ -13,7 +13,7 @@ from opentelemetry import trace
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
-from . import _fork, _metrics, _platform
+from . import _collection, _fork, _metrics, _platform
 from ._config import ProfilerConfig
 from ._version import __version__
 from .errors import AsyncProfError, ProfilerUnavailable
@@ -249,8 +249,9 @@ class Profiler:
     def _start_export_thread(self) -> None:
         assert self._exporter is not None
         watch = _exit.ExitWatch(self.config.exit_signals, self._hurry)
+        collect = _collection.begin(self._collect).take
         self._periodic = PeriodicExport(
-            self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
+            collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
         )
         _native.ignore_thread(self._periodic.start())
         watch.take_signals()

@@ -57,7 +57,7 @@ PURE_UNITS = {
 
 # A module may import those before it. A name stands for the module or for the whole subpackage.
 PYTHON_LEVELS = (
-    "_version errors environment_variables _native _platform _fork",
+    "_version errors environment_variables _native _platform _fork _collection",
     "_options _probe _declarative",
     "_config",
     "_callers",
@@ -65,10 +65,12 @@ PYTHON_LEVELS = (
     "_anchors _copy_method _self_check _metrics _exit _features",
     "_profiler",
     "__init__",
-    "testing instrumentor",
+    "testing instrumentor asgi",
     "analysis",
+    "viewer",
     "demo cli",
-    "__main__",
+    "testing_session ipython",
+    "__main__ pytest_plugin",
 )
 PRIVATE_OTEL = {"export/_sdk_transport.py", "_runtime_context.py"}
 

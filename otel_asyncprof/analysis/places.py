@@ -2,15 +2,29 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ..formats.stack_sample import Frame
 
-_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib(64)?/python3\.\d+t?/|^<|^$")
+OWN, INSTALLED, STANDARD, NONE = KINDS = ("own", "installed", "standard", "none")
+
+_INSTALLED = re.compile(r"/(site|dist)-packages/")
+_STANDARD = re.compile(r"/lib(64)?/python3\.\d+t?/")
+
+
+@lru_cache(maxsize=4096)
+def kind_of(file: str) -> str:
+    """Whose code a file is; none for what is no file, such as <frozen importlib>."""
+    if not file or file.startswith("<"):
+        return NONE
+    if _INSTALLED.search(file):
+        return INSTALLED
+    return STANDARD if _STANDARD.search(file) else OWN
 
 
 def is_library(file: str) -> bool:
     """Whether a file belongs to the standard library, to an installed package or to no file at all."""
-    return _LIBRARY.search(file) is not None
+    return kind_of(file) != OWN
 
 
 def caller_in(frames: Iterable[Frame]) -> Frame | None:

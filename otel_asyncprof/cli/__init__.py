@@ -17,6 +17,7 @@ COMMANDS = {
     "stacks": "list the stacks on which time was spent",
     "diff": "compare two recordings",
     "export": "write a recording in another format",
+    "serve": "receive traces and profiles, and show them on a page",
     "doctor": "check this interpreter, its packages and the way to the receiver",
     "demo": "run a small web service, send it requests, and lead its slow queries back to request and code",
 }

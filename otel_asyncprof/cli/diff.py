@@ -5,7 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .messages import REGRESSION, Style, duration_text, say, write, write_lines
+from .messages import REGRESSION, Style, duration_text, plain, say, write, write_lines
 from .reading import read_findings
 from .values import percent
 
@@ -40,20 +40,20 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         write_lines(_lines(comparison, Style(sys.stdout)))
     for change in regressions:
-        say(f"{change.name} takes {_change_text(change)} more than before: over {chosen.fail_over:.0%}")
+        say(f"{plain(change.name)} takes {_change_text(change)} more than before: over {chosen.fail_over:.0%}")
     return REGRESSION if regressions else 0
 
 
 def _lines(comparison: "Comparison", style: Style) -> list[str]:
     lines = []
     for operation in comparison.operations:
-        lines += [style.bold(operation.name), *_operation_lines(operation)]
+        lines += [style.bold(plain(operation.name)), *_operation_lines(operation)]
     each = " per request" if comparison.per_request else ""
     lines.append(_line(f"CPU time{each}", comparison.cpu))
     changed = [change for change in comparison.functions if change.difference_ns][:SHOWN_FUNCTIONS]
     if changed:
         lines += ["", style.bold(f"Functions whose own time has changed the most{each}")]
-        lines += [f"{_signed(change.difference_ns):>12}  {change.name}" for change in changed]
+        lines += [f"{_signed(change.difference_ns):>12}  {plain(change.name)}" for change in changed]
     return lines
 
 

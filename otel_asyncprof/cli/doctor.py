@@ -4,6 +4,8 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .messages import UNSUPPORTED, Style, write, write_lines
@@ -22,10 +24,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Runs all checks and prints what they have found."""
     from . import checks
 
-    # What a check finds is its result; the same in the log would be said twice.
-    logging.getLogger("otel_asyncprof").addHandler(logging.NullHandler())
-    logging.getLogger("otel_asyncprof").propagate = False
-    results = checks.run_all()
+    with _quiet():
+        results = checks.run_all()
     if chosen.json:
         document = {"ok": not any(result.is_problem for result in results), "checks": [r.to_json() for r in results]}
         write(json.dumps(document, indent=1) + "\n")
@@ -34,6 +34,20 @@ def run(chosen: argparse.Namespace) -> int:
     if any(result.is_problem and result.name == checks.INTERPRETER for result in results):
         return UNSUPPORTED
     return _PROBLEMS_FOUND if any(result.is_problem for result in results) else 0
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What a check finds is its result; the same in the log would be said twice."""
+    logger = logging.getLogger("otel_asyncprof")
+    handler = logging.NullHandler()
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.propagate = True
+        logger.removeHandler(handler)
 
 
 def _lines(results: "list[Any]", style: Style) -> list[str]:

@@ -2,9 +2,9 @@
 
 import argparse
 
-from .messages import Failure, say
+from .messages import say
 from .output import Output
-from .reading import read_file
+from .reading import convert
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +19,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Writes the file."""
     output = Output.of(chosen, None)
     output.check()
-    recording = read_file(chosen.file)
-    try:
-        output.write(recording)
-    except (IndexError, ValueError) as error:
-        raise Failure(f"{chosen.file} is no recording: its parts do not fit each other ({error})") from None
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise Failure(f"{output.path} cannot be written: {error.strerror}") from None
+    convert(chosen.file, output)
     if not chosen.quiet and str(output.path) != "-":
         say(f"written {output.path} ({output.format})")
     return 0

@@ -35,6 +35,11 @@ def say(*lines: str) -> None:
         pass
 
 
+def plain(text: str) -> str:
+    """Text of a recording on one line: what could steer a terminal is shown, not obeyed."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
 def write(text: str) -> None:
     """Writes results to stdout."""
     sys.stdout.write(text)

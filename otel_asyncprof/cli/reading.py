@@ -1,10 +1,13 @@
 """Reads a recording that somebody names on the command line."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UnreadableRecording
 from .messages import CANNOT_START, Failure, LiveLine
+from .output import Output
 
 if TYPE_CHECKING:
     from ..analysis.findings import Findings
@@ -31,8 +34,25 @@ def read_findings(name: str) -> "Findings":
     from ..analysis.findings import Findings
 
     recording = read_file(name)
+    with _fitting(name):
+        return Findings.of(recording)
+
+
+def convert(name: str, output: Output) -> None:
+    """Writes a recording in another format; a Failure with one line when one of both cannot be done."""
+    recording = read_file(name)
     try:
-        findings = Findings.of(recording)
+        with _fitting(name):
+            output.write(recording)
+    except BrokenPipeError:  # of stdout, about which there is nothing to say
+        raise
+    except OSError as error:
+        raise Failure(f"{output.path} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _fitting(name: str) -> Iterator[None]:
+    try:
+        yield
     except (IndexError, ValueError) as error:
         raise Failure(f"{name} is no recording: its parts do not fit each other ({error})") from None
-    return findings

@@ -183,7 +183,7 @@ class _Limits:
         threading.Thread(target=self._wait, name="otel-asyncprof-duration", daemon=True).start()
 
     def _wait(self) -> None:
-        _native.ignore_thread()
+        _native.ignore_thread(threading.get_native_id())
         while (remaining := self._deadline - time.monotonic()) > 0:
             time.sleep(remaining)
         self._end()

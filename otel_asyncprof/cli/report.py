@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from .messages import Style, duration_text, say, write_lines
+from .messages import Style, duration_text, plain, say, write_lines
 from .output import Output
-from .reading import read_file, read_findings
+from .reading import convert, read_findings
 
 if TYPE_CHECKING:
     from ..analysis.findings import Findings
@@ -35,7 +35,7 @@ def _write_page(chosen: argparse.Namespace) -> int:
 
     output = Output(Path(chosen.output), "html", "wall")
     output.check()
-    output.write(read_file(chosen.file))
+    convert(chosen.file, output)
     say(f"written {output.path}")
     return 0
 
@@ -52,7 +52,7 @@ def lines_of(findings: "Findings", style: Style) -> list[str]:
     for process in findings.processes:
         cpu = sum(timed.sample.cpu_ns for timed in process.samples)
         lasted = process.end_ns - process.start_ns
-        lines.append(f"  {process.name}: {duration_text(lasted)}, CPU {duration_text(cpu)}")
+        lines.append(f"  {plain(process.name)}: {duration_text(lasted)}, CPU {duration_text(cpu)}")
     if split := findings.split():
         lines.append(f"  time of all tasks and threads: {text_of(split)}")
     sections = (

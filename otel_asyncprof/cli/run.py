@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, say
+from .messages import CANNOT_START, UNSUPPORTED, USAGE, Failure, duration_text, plain, say
 from .output import Output
 from .values import duration, rate
 
@@ -117,6 +118,8 @@ def run(chosen: argparse.Namespace) -> int:
     if "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "") and not chosen.service_name:
         environment.pop("OTEL_SERVICE_NAME")
     sends = any(environment.get(name, "").lower() not in _LEFT_OUT for name in _ENDPOINTS)
+    if chosen.output == "-":
+        raise Failure("stdout belongs to the program: say -o FILE", USAGE)
     output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}.jsonl")
     output.check()
     folder = tempfile.mkdtemp(prefix="otel-asyncprof-")
@@ -151,8 +154,8 @@ def _run(
         _close(Spool(folder), output, chosen.quiet, time.monotonic_ns() - begun)
     except KeyboardInterrupt:
         pass
-    except BrokenPipeError:
-        pass
+    except Exception as error:  # the program has had its run, and its exit status stands
+        say(f"the recording cannot be evaluated: {type(error).__name__}: {error}")
     shutil.rmtree(folder, ignore_errors=True)
     return end_like(status)
 
@@ -189,20 +192,30 @@ def _print_env(environment: dict[str, str]) -> int:
     lines = []
     for name, option in OPTIONS.items():
         value = getattr(config, name)
-        text = (
-            ",".join(value)
-            if isinstance(value, tuple)
-            else str(value).lower()
-            if isinstance(value, bool)
-            else str(value)
-        )
-        lines.append(f"{option.variable}={text}")
+        lines.append(f"{option.variable}={_text(value)}")
     shown = {option.variable for option in OPTIONS.values()}
     lines += [
-        f"{name}={value}" for name, value in environment.items() if name.startswith("OTEL_") and name not in shown
+        f"{name}={_shown(name, value)}"
+        for name, value in environment.items()
+        if name.startswith("OTEL_") and name not in shown
     ]
     write_lines(sorted(lines))
     return 0
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shown(name: str, value: str) -> str:
+    """A value without what is nobody's business who reads over a shoulder."""
+    from ..export._otlp_settings import without_secrets
+
+    if name.endswith("HEADERS"):
+        return "(not shown)"
+    return without_secrets(value) if name.endswith("ENDPOINT") else value
 
 
 def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> None:
@@ -237,18 +250,19 @@ def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read
     lines = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}; CPU {cpu}; {text_of(findings.split())}"]
     for slow in findings.requests()[:SHOWN_SPANS]:
         split = f" ({text_of(slow.split)})" if slow.split else ""
-        lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {slow.span.name}{split}")
-    for query in findings.queries()[:SHOWN_SPANS]:
+        lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {plain(slow.span.name)}{split}")
+    for query in sorted(findings.queries(), key=lambda query: -query.durations_ns[-1])[:SHOWN_SPANS]:
         slowest = query.slowest
         by = f"  by {slowest.caller}" if slowest.caller else ""
-        lines.append(f"query    {duration_text(slowest.span.duration_ns)}  {_cut(query.statement)}{by}")
+        lines.append(f"query    {duration_text(slowest.span.duration_ns)}  {plain(_cut(query.statement))}{plain(by)}")
     if path is not None:
         lines.append(f"written  {path}")
         if can_be_read:
-            lines.append(f"next     otel-asyncprof report {path}")
+            name = shlex.quote(str(path))
+            lines.append(f"next     otel-asyncprof report {name}")
             if n_spans:
-                lines.append(f"         otel-asyncprof queries --slowest {path}")
-            lines.append(f"         otel-asyncprof report -o report.html {path}")
+                lines.append(f"         otel-asyncprof queries --slowest {name}")
+            lines.append(f"         otel-asyncprof report -o report.html {name}")
     return lines
 
 

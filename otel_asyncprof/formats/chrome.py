@@ -4,7 +4,7 @@ The innermost slice is the state, and has everything that is known of the sample
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .pprof import labels_of
@@ -40,20 +40,34 @@ def _metadata(name: str, pid: int, tid: int, value: str) -> _Event:
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": {"name": value}}
 
 
-def _slices(track: Track, pid: int, tid: int) -> Iterator[_Event]:
-    """Neighbouring stretches share the slices of the frames that they have in common."""
+def _slices(track: Track, pid: int, tid: int) -> list[_Event]:
+    """Neighbouring stretches share the slices of the frames that they have in common; outer slices come first."""
+    placed: list[tuple[int, int, int, _Event]] = []  # start, end negated, depth: the order in which viewers nest them
     open_frames: list[tuple[Frame, int]] = []  # with the start of each
+
+    def place(depth: int, start_ns: int, end_ns: int, name: str, category: str, arguments: dict[str, Any]) -> None:
+        times = {"ts": start_ns / 1000, "dur": (end_ns - start_ns) / 1000}
+        event = {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": arguments}
+        placed.append((start_ns, -end_ns, depth, event))
+
+    def close(kept: int, end_ns: int) -> None:
+        while len(open_frames) > kept:
+            frame, start_ns = open_frames.pop()
+            arguments = {"file": frame.file, "line": frame.line, "first_line": frame.first_line}
+            place(len(open_frames), start_ns, end_ns, frame.function, "frame", arguments)
+
     last: Stretch | None = None
     for stretch in merged(track.stretches, lambda one, other: one is other):
         frames = stretch.sample.frames
         if last is not None:
-            shared = _n_shared(open_frames, frames) if follows(last, stretch) else 0
-            yield from _closed(open_frames, shared, last.end_ns, pid, tid)
+            close(_n_shared(open_frames, frames) if follows(last, stretch) else 0, last.end_ns)
         open_frames += [(frame, stretch.start_ns) for frame in frames[len(open_frames) :]]
-        yield _leaf(track, stretch, pid, tid)
+        labels = labels_of(track.process, stretch.sample)
+        place(len(frames), stretch.start_ns, stretch.end_ns, stretch.sample.state or "seen", "state", labels)
         last = stretch
     if last is not None:
-        yield from _closed(open_frames, 0, last.end_ns, pid, tid)
+        close(0, last.end_ns)
+    return [event for _, _, _, event in sorted(placed, key=lambda item: item[:3])]
 
 
 def _n_shared(open_frames: list[tuple[Frame, int]], frames: tuple[Frame, ...]) -> int:
@@ -61,22 +75,3 @@ def _n_shared(open_frames: list[tuple[Frame, int]], frames: tuple[Frame, ...]) -
         if frame != other:
             return number
     return min(len(open_frames), len(frames))
-
-
-def _closed(open_frames: list[tuple[Frame, int]], kept: int, end_ns: int, pid: int, tid: int) -> Iterator[_Event]:
-    while len(open_frames) > kept:
-        frame, start_ns = open_frames.pop()
-        arguments = {"file": frame.file, "line": frame.line, "first_line": frame.first_line}
-        yield _slice(frame.function, "frame", start_ns, end_ns, pid, tid, arguments)
-
-
-def _leaf(track: Track, stretch: Stretch, pid: int, tid: int) -> _Event:
-    state = stretch.sample.state or "seen"
-    return _slice(state, "state", stretch.start_ns, stretch.end_ns, pid, tid, labels_of(track.process, stretch.sample))
-
-
-def _slice(
-    name: str, category: str, start_ns: int, end_ns: int, pid: int, tid: int, arguments: dict[str, Any]
-) -> _Event:
-    times = {"ts": start_ns / 1000, "dur": (end_ns - start_ns) / 1000}
-    return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": arguments}

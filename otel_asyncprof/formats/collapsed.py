@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 
 MODES = ("wall", "cpu")
-_SPECIAL = str.maketrans({";": ":", "\n": " ", "\r": " "})
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # for any of the readers
+_SPECIAL = str.maketrans({";": ":"} | dict.fromkeys(_LINE_ENDS, " "))
 
 
 def value_of(sample: StackSample, mode: str) -> int:

@@ -4,6 +4,7 @@ The file is OTLP/JSON, one message a line, with profiles and traces side by side
 writes and its `otlpjsonfile` receiver reads. What the `file` exporter writes, and single messages, are read too.
 """
 
+import contextlib
 import gzip
 import json
 import zlib
@@ -118,23 +119,31 @@ def _add_protobuf(recording: Recording, content: bytes) -> None:
 
 def _add_messages(recording: Recording, messages: Iterable[bytes]) -> bool:
     """Adds the messages if all of them are profiles or traces."""
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
-    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
-
     found = Recording()
     try:
-        for message in messages:
-            profiles = ProfilesData.FromString(message)
-            if profiles.dictionary.string_table:
-                found.profiles.append(profiles)
-                continue
-            traces = TracesData.FromString(message)
-            if not any(scope.spans for resource in traces.resource_spans for scope in resource.scope_spans):
-                return False
-            found.traces.append(traces)
-    except (DecodeError, EOFError):
+        if not all(_add_message(found, message) for message in messages):
+            return False
+    except EOFError:
         return False
     recording.profiles += found.profiles
     recording.traces += found.traces
     return True
+
+
+def _add_message(recording: Recording, message: bytes) -> bool:
+    """Adds a message if it is one of profiles or of traces: the bytes do not say which."""
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    with contextlib.suppress(DecodeError):
+        profiles = ProfilesData.FromString(message)
+        if profiles.dictionary.string_table:
+            recording.profiles.append(profiles)
+            return True
+    with contextlib.suppress(DecodeError):
+        traces = TracesData.FromString(message)
+        if any(scope.spans for resource in traces.resource_spans for scope in resource.scope_spans):
+            recording.traces.append(traces)
+            return True
+    return False

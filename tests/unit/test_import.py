@@ -37,3 +37,15 @@ def test_importing_starts_nothing():
         "print('untouched')"
     )
     assert run(code) == ["untouched"]
+
+
+def test_the_names_of_the_package_are_imported_when_they_are_used():
+    """Until then neither asyncio nor the SDK is there; what does not exist is no attribute."""
+    code = (
+        "import sys, otel_asyncprof\n"
+        "assert not {'asyncio', 'opentelemetry'} & set(sys.modules)\n"
+        "assert otel_asyncprof.Profiler is sys.modules['otel_asyncprof._profiler'].Profiler\n"
+        "from otel_asyncprof import *\n"
+        "print(*sorted(set(otel_asyncprof.__all__) - set(dir(otel_asyncprof))), hasattr(otel_asyncprof, 'nothing'))"
+    )
+    assert run(code) == ["False"]

@@ -83,7 +83,8 @@ export interface TraceFilter {
   until_us?: number;
   error?: "1";
   attribute?: string; // key:value, of any span; may be given several times
-  frame?: string; // "function" or "function file": traces with a sample on it
+  function?: string; // traces with a sample on it; with `file` of that file only
+  file?: string;
   query?: number; // traces with this statement
   sort?: "-duration" | "duration" | "-start" | "start" | "-spans" | "-queries";
   limit?: number; // 100; at most 10000
@@ -101,7 +102,7 @@ export interface TraceRow {
   errors: number;
   queries: number;
   samples: number;
-  split: Split; // of the root with all below it
+  split: Split | null; // of the root with all below it; null: not worked out yet
   n_plus_one: NPlusOne | null; // the worst one of this trace
   complete: boolean; // false: the root's parent has not arrived
 }
@@ -203,7 +204,9 @@ export interface StackFilter {
   from_us?: number; // of a trace: after its start, for a selection in the lanes
   to_us?: number;
   task?: string; // only this task
-  weight?: "elapsed" | "task" | "cpu"; // elapsed (default): each moment counts once, shared by what went on side by side
+  /** elapsed (default): each moment of a trace counts once, shared by what went on side by side; task: each task counts
+   *  in full. For a query, and without trace and operation, both are the same. */
+  weight?: "elapsed" | "task" | "cpu";
   by?: "function" | "line"; // what is one node; default function
   invert?: "1"; // leaf first: callers
   find?: string; // regular expression on "function file:line"

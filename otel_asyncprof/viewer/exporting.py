@@ -1,0 +1,241 @@
+"""Stored spans and samples -> OTLP messages again, from which every other format is made."""
+
+import base64
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..formats.recording import Recording
+from ..formats.stack_sample import Frame
+from .reading import Reader, TraceData
+
+if TYPE_CHECKING:
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData, ProfilesDictionary
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+MAX_SAMPLES = 200_000  # rows of one export
+_CPU_PERIOD_NS = 10_000_000
+_COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n, wall_ns, cpu_ns,
+    wall, cpu"""
+
+
+def recording_of_trace(
+    connection: sqlite3.Connection, reader: Reader, data: TraceData, spans: set[bytes] | None
+) -> Recording:
+    """A trace, or some of its spans, with their samples."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sample WHERE trace_id = ? LIMIT ?", (data.trace_id, MAX_SAMPLES))
+    kept = [row for row in rows if spans is None or row[2] in spans]
+    return Recording(_profiles(connection, reader, kept), [_traces(connection, data, spans)])
+
+
+def recording_of_time(
+    connection: sqlite3.Connection, reader: Reader, traces: Iterable[TraceData], since_ns: int, until_ns: int
+) -> Recording:
+    """All samples of some time, with some traces."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sample WHERE last_ns BETWEEN ? AND ? LIMIT ?", (since_ns, until_ns, MAX_SAMPLES)
+    ).fetchall()
+    return Recording(_profiles(connection, reader, rows), [_traces(connection, data, None) for data in traces])
+
+
+def _resource(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
+    row = connection.execute("SELECT content FROM resource WHERE id = ?", (number,)).fetchone()
+    return dict(json.loads(row[0])) if row else {}
+
+
+def _traces(connection: sqlite3.Connection, data: TraceData, spans: set[bytes] | None) -> Any:
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    message = TracesData()
+    details = dict(
+        connection.execute("SELECT span_id, content FROM detail WHERE trace_id = ?", (data.trace_id,)).fetchall()
+    )
+    scopes: dict[tuple[int, str], Any] = {}
+    for placed in data.spans:
+        row = placed.row
+        if spans is not None and row.span_id not in spans:
+            continue
+        detail = json.loads(details.get(row.span_id, "{}"))
+        key = (row.resource, detail.get("scope", ""))
+        if key not in scopes:
+            of_resource = message.resource_spans.add()
+            add_attributes(of_resource.resource.attributes, _resource(connection, row.resource))
+            scopes[key] = of_resource.scope_spans.add()
+            scopes[key].scope.name, _, scopes[key].scope.version = key[1].partition(" ")
+        span = scopes[key].spans.add(
+            trace_id=data.trace_id,
+            span_id=row.span_id,
+            parent_span_id=row.parent_id or b"",
+            name=row.name,
+            kind=row.kind,
+            start_time_unix_nano=row.start_ns,
+            end_time_unix_nano=row.end_ns,
+        )
+        _add_detail(span, detail, row.is_error)
+    return message
+
+
+def _add_detail(span: "Span", detail: Mapping[str, Any], is_error: bool) -> None:
+    add_attributes(span.attributes, detail.get("attributes", {}))
+    span.trace_state = detail.get("trace_state", "")
+    if is_error:
+        span.status.code = span.status.STATUS_CODE_ERROR
+    span.status.message = detail.get("status_message", "")
+    for name, at, attributes in detail.get("events", []):
+        add_attributes(span.events.add(name=name, time_unix_nano=at).attributes, attributes)
+    for trace_id, span_id in detail.get("links", []):
+        span.links.add(trace_id=bytes.fromhex(trace_id), span_id=bytes.fromhex(span_id))
+
+
+def add_attributes(into: Any, attributes: Mapping[str, Any]) -> None:
+    """Plain keys and values as OTLP has them."""
+    for key, value in attributes.items():
+        pair: KeyValue = into.add(key=key)
+        _set(pair.value, value)
+
+
+def _set(into: "AnyValue", value: Any) -> None:
+    match value:
+        case bool():
+            into.bool_value = value
+        case int():
+            into.int_value = value
+        case float():
+            into.double_value = value
+        case str():
+            into.string_value = value
+        case list():
+            into.array_value.SetInParent()
+            for item in value:
+                _set(into.array_value.values.add(), item)
+        case {"bytes": str(encoded)} if len(value) == 1:
+            into.bytes_value = base64.b64decode(encoded)
+        case dict():
+            into.kvlist_value.SetInParent()
+            add_attributes(into.kvlist_value.values, value)
+
+
+def _profiles(connection: sqlite3.Connection, reader: Reader, rows: list[Any]) -> "list[ProfilesData]":
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+
+    stacks = reader.stacks(connection, {row[4] for row in rows})
+    frames = reader.frames(connection, {frame for stack in stacks.values() for frame in stack})
+    messages = []
+    for resource in sorted({row[3] for row in rows}):
+        message = ProfilesData()
+        of_resource = message.resource_profiles.add()
+        add_attributes(of_resource.resource.attributes, _resource(connection, resource))
+        tables = _Tables(message.dictionary)
+        scope = of_resource.scope_profiles.add()
+        cpu, wall = scope.profiles.add(), scope.profiles.add()
+        own = [row for row in rows if row[3] == resource]
+        for profile, kind, period in ((cpu, "cpu", _CPU_PERIOD_NS), (wall, "wall", 0)):
+            profile.period_type.type_strindex, profile.period_type.unit_strindex = (
+                tables.string(kind),
+                tables.string("nanoseconds"),
+            )
+            sample_type = ("samples", "count") if kind == "cpu" else ("wall", "nanoseconds")
+            profile.sample_type.type_strindex = tables.string(sample_type[0])
+            profile.sample_type.unit_strindex = tables.string(sample_type[1])
+            profile.period = period
+            profile.time_unix_nano = min(row[9] for row in own)
+            profile.duration_nano = max(row[10] for row in own) - profile.time_unix_nano
+        for row in own:
+            (
+                _,
+                trace_id,
+                span_id,
+                _,
+                stack,
+                state,
+                task,
+                thread,
+                thread_id,
+                _,
+                _,
+                _,
+                wall_ns,
+                cpu_ns,
+                wall_at,
+                cpu_at,
+            ) = row
+            place = {
+                "stack_index": tables.stack([frames[number] for number in stacks[stack]]),
+                "link_index": tables.link(trace_id, span_id) if span_id else 0,
+                "attribute_indices": tables.attributes(state, task, thread, thread_id),
+            }
+            times = array("q", cpu_at)
+            if cpu_ns:
+                cpu.period = round(cpu_ns / len(times)) if times else cpu.period
+                values = [] if times else [round(cpu_ns / cpu.period)]
+                cpu.samples.add(**place, timestamps_unix_nano=times, values=values)
+            pairs = array("q", wall_at)
+            if wall_ns:
+                wall.samples.add(**place, timestamps_unix_nano=pairs[::2], values=pairs[1::2] or [wall_ns])
+        messages.append(message)
+    return messages
+
+
+class _Tables:
+    """The dictionary of a message; index 0 of each table is the zero value."""
+
+    def __init__(self, dictionary: "ProfilesDictionary") -> None:
+        self._to = dictionary
+        self._known: dict[Any, int] = {("string", ""): 0}
+        dictionary.string_table.append("")
+        for table in ("mapping", "location", "function", "link", "attribute", "stack"):
+            getattr(dictionary, f"{table}_table").add()
+
+    def _number(self, key: Any, table: Any) -> tuple[int, bool]:
+        if key in self._known:
+            return self._known[key], False
+        self._known[key] = len(table)
+        return len(table), True
+
+    def string(self, text: str) -> int:
+        number, is_new = self._number(("string", text), self._to.string_table)
+        if is_new:
+            self._to.string_table.append(text)
+        return number
+
+    def attribute(self, key: str, value: str | int) -> int:
+        number, is_new = self._number(("attribute", key, value), self._to.attribute_table)
+        if is_new:
+            _set(self._to.attribute_table.add(key_strindex=self.string(key)).value, value)
+        return number
+
+    def attributes(self, state: str, task: str, thread: str, thread_id: int) -> list[int]:
+        named: dict[str, str | int] = {"thread.name": thread, "thread.id": thread_id, "asyncio.task.name": task, "asyncprof.state": state}
+        return [self.attribute(key, value) for key, value in named.items() if value]
+
+    def link(self, trace_id: bytes, span_id: bytes) -> int:
+        number, is_new = self._number(("link", trace_id, span_id), self._to.link_table)
+        if is_new:
+            self._to.link_table.add(trace_id=trace_id, span_id=span_id)
+        return number
+
+    def stack(self, frames: list[Frame]) -> int:
+        locations = tuple(self._location(frame) for frame in reversed(frames))
+        number, is_new = self._number(("stack", locations), self._to.stack_table)
+        if is_new:
+            self._to.stack_table.add(location_indices=locations)
+        return number
+
+    def _location(self, frame: Frame) -> int:
+        function, is_new = self._number(
+            ("function", frame.function, frame.file, frame.first_line), self._to.function_table
+        )
+        if is_new:
+            self._to.function_table.add(
+                name_strindex=self.string(frame.function),
+                filename_strindex=self.string(frame.file),
+                start_line=frame.first_line,
+            )
+        number, is_new = self._number(("location", function, frame.line), self._to.location_table)
+        if is_new:
+            location = self._to.location_table.add(attribute_indices=[self.attribute("profile.frame.type", "cpython")])
+            location.lines.add(function_index=function, line=frame.line)
+        return number

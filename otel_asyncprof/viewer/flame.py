@@ -1,0 +1,187 @@
+"""Stacks with their time -> a tree in columns, as flame graphs draw it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..analysis.places import kind_of
+from ..formats.stack_sample import Frame
+from .looks import STATES
+
+MAX_NODES = 50_000  # that are sent; the lightest are left out
+PRUNE = 0.0005
+
+_STATE_INDEX = {state: index for index, state in enumerate(STATES)}
+
+
+@dataclass(slots=True)
+class Weight:
+    """The time on a stack by state, in nanoseconds, and how often it was seen."""
+
+    states: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    n: int = 0
+
+    def add(self, state: str, time: float, n: int = 1) -> None:
+        """Another time on it."""
+        self.states[_STATE_INDEX.get(state, 0)] += time
+        self.n += n
+
+    @property
+    def total(self) -> float:
+        """In all states."""
+        return sum(self.states)
+
+
+Stack = tuple[int, ...]  # numbers of frames, root first
+Weights = Mapping[Stack, Weight]
+
+
+@dataclass(slots=True)
+class Node:
+    """A place in the tree."""
+
+    function: int
+    parent: int
+    children: dict[int, "Node"] = field(default_factory=dict)
+    states: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
+    self_time: float = 0.0
+    n: int = 0
+    lines: dict[int, float] = field(default_factory=dict)
+    matches: bool = False
+
+    @property
+    def line(self) -> int:
+        """The one with the most time."""
+        return max(self.lines, key=lambda line: self.lines[line], default=0)
+
+    @property
+    def total(self) -> float:
+        """With all below it."""
+        return sum(self.states)
+
+
+class Functions:
+    """Numbers for what one node stands for: a function, or a line of it."""
+
+    def __init__(self, frames: Mapping[int, Frame], *, by_line: bool = False) -> None:
+        self.frames: list[Frame] = []
+        self._numbers: dict[Frame, int] = {}
+        self._of: dict[int, tuple[int, int]] = {}
+        self._all = frames
+        self._by_line = by_line
+
+    def of(self, frame: int) -> tuple[int, int]:
+        """The number of what a frame belongs to, and the frame's line."""
+        known = self._of.get(frame)
+        if known is None:
+            found = self._all[frame]
+            key = found if self._by_line else Frame(found.function, found.file, 0, found.first_line)
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._numbers[key] = len(self.frames)
+                self.frames.append(key)
+            known = self._of[frame] = (number, found.line)
+        return known
+
+
+def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False) -> Node:
+    """The root, which stands for all; its children are the stacks' roots, or their leaves when inverted."""
+    root = Node(-1, -1)
+    of = functions.of
+    for stack, weight in weights.items():
+        time = weight.total
+        node = root
+        for frame in reversed(stack) if inverted else stack:
+            function, line = of(frame)
+            child = node.children.get(function)
+            if child is None:
+                child = node.children[function] = Node(function, 0)
+            lines = child.lines
+            lines[line] = lines.get(line, 0.0) + time
+            node = child
+        node.self_time += time
+        node.n += weight.n
+        states = node.states
+        for index, value in enumerate(weight.states):
+            states[index] += value
+    _add_up(root)
+    return root
+
+
+def _add_up(root: Node) -> None:
+    order, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting += node.children.values()
+    for node in reversed(order):
+        s0, s1, s2, s3 = node.states
+        n = node.n
+        for child in node.children.values():
+            states = child.states
+            s0 += states[0]
+            s1 += states[1]
+            s2 += states[2]
+            s3 += states[3]
+            n += child.n
+        node.states = [s0, s1, s2, s3]
+        node.n = n
+
+
+def columns_of(
+    root: Node, prune: float = PRUNE, matching: frozenset[int] | set[int] = frozenset()
+) -> dict[str, object]:
+    """The tree in pre-order, the heaviest sibling first, without nodes below a share of the root."""
+    least = _least(root, root.total * prune)
+    names = ("parent", "frame", "line", "total_us", "self_us", *(f"{state}_us" for state in STATES), "samples", "match")
+    columns: dict[str, list[int]] = {name: [] for name in names}
+    parents, frames, lines, totals, selves, running, waiting, ready, blocked, samples, match = columns.values()
+    pruned = 0
+    stack = [(root, -1)]
+    while stack:
+        node, parent = stack.pop()
+        here = len(parents)
+        micros = [round(value / 1000) for value in node.states]
+        parents.append(parent)
+        frames.append(node.function)
+        lines.append(node.line)
+        totals.append(sum(micros))
+        selves.append(round(node.self_time / 1000))
+        running.append(micros[0])
+        waiting.append(micros[1])
+        ready.append(micros[2])
+        blocked.append(micros[3])
+        samples.append(node.n)
+        match.append(1 if node.function in matching else 0)
+        kept = [child for child in node.children.values() if child.total >= least]
+        pruned += len(node.children) - len(kept)
+        kept.sort(key=lambda child: child.total)
+        stack += [(child, here) for child in kept]
+    return {"nodes": columns, "pruned": pruned}
+
+
+def _least(root: Node, least: float) -> float:
+    """The weight below which nodes are left out, so that at most MAX_NODES are kept."""
+    totals, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        totals.append(node.total)
+        waiting += node.children.values()
+    if len(totals) <= MAX_NODES:
+        return least
+    totals.sort(reverse=True)
+    return max(least, totals[MAX_NODES])
+
+
+def frames_json(frames: Iterable[Frame]) -> list[list[object]]:
+    """What nodes refer to."""
+    return [[frame.function, frame.file, frame.first_line, kind_of(frame.file)] for frame in frames]
+
+
+def total_of(weights: Weights) -> Weight:
+    """All stacks together."""
+    total = Weight()
+    for weight in weights.values():
+        for index, value in enumerate(weight.states):
+            total.states[index] += value
+        total.n += weight.n
+    return total

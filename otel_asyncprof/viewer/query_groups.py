@@ -1,0 +1,113 @@
+"""Runs of statements -> one group for each statement, with its callers."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..analysis.findings import percentile
+from .waterfall import N_PLUS_ONE_RUNS
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a statement."""
+
+    query: int
+    trace_id: bytes
+    span_id: bytes
+    parent_id: bytes | None
+    start_ns: int
+    duration_ns: int
+    is_error: bool
+    operation: str
+    service: str
+    caller: int | None = None  # number of a frame
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallerGroup:
+    """The runs with one caller."""
+
+    frame: int
+    exact: bool
+    runs: Sequence[Run]  # the slowest last
+
+    @property
+    def operations(self) -> list[tuple[tuple[str, str], int]]:
+        """Service and name of the requests, with how many runs were for them; the most first."""
+        return Counter((run.service, run.operation) for run in self.runs).most_common()
+
+
+class Group:
+    """All runs of one statement."""
+
+    def __init__(self, query: int, runs: Iterable[Run]) -> None:
+        self.query = query
+        self.runs = sorted(runs, key=lambda run: (run.duration_ns, run.start_ns))
+
+    @property
+    def durations_ns(self) -> list[int]:
+        """Ascending."""
+        return [run.duration_ns for run in self.runs]
+
+    @property
+    def total_ns(self) -> int:
+        """Of all runs together."""
+        return sum(self.durations_ns)
+
+    def percentile_ns(self, share: float) -> int:
+        """The duration that this share of the runs does not exceed."""
+        return percentile(self.durations_ns, share)
+
+    @property
+    def n_errors(self) -> int:
+        """Runs that failed."""
+        return sum(run.is_error for run in self.runs)
+
+    def most_repeated(self) -> tuple[int, Run] | None:
+        """The most runs under one parent, with one of them; None when that is no sign of an N+1."""
+        counts: dict[tuple[bytes, bytes], list[Run]] = {}
+        for run in self.runs:
+            if run.parent_id is not None:
+                counts.setdefault((run.trace_id, run.parent_id), []).append(run)
+        if not counts:
+            return None
+        most = max(counts.values(), key=len)
+        return (len(most), most[-1]) if len(most) >= N_PLUS_ONE_RUNS else None
+
+    def callers(self) -> list[CallerGroup]:
+        """Exact and sampled ones apart, the most runs first."""
+        found: dict[tuple[int, bool], list[Run]] = {}
+        for run in self.runs:
+            if run.caller is not None:
+                found.setdefault((run.caller, run.exact), []).append(run)
+        groups = [CallerGroup(frame, exact, runs) for (frame, exact), runs in found.items()]
+        return sorted(groups, key=lambda group: (-len(group.runs), not group.exact, group.frame))
+
+    def operations(self) -> list[tuple[tuple[str, str], int, int]]:
+        """Service and name of requests, with runs and their time; the most time first."""
+        totals: dict[tuple[str, str], list[int]] = {}
+        for run in self.runs:
+            sums = totals.setdefault((run.service, run.operation), [0, 0])
+            sums[0] += 1
+            sums[1] += run.duration_ns
+        return sorted(((key, n, time) for key, (n, time) in totals.items()), key=lambda item: (-item[2], item[0]))
+
+    def histogram(self) -> list[tuple[int, int]]:
+        """Runs by duration: upper bounds in microseconds, each twice the one before, and how many are below."""
+        counts: dict[int, int] = {}
+        for run in self.runs:
+            bucket = max((run.duration_ns // 1000).bit_length(), 1)
+            counts[bucket] = counts.get(bucket, 0) + 1
+        return (
+            [(1 << bucket, counts.get(bucket, 0)) for bucket in range(min(counts), max(counts) + 1)] if counts else []
+        )
+
+
+def grouped(runs: Iterable[Run]) -> list[Group]:
+    """One group for each statement, the most time first."""
+    found: dict[int, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.query, []).append(run)
+    return sorted((Group(query, own) for query, own in found.items()), key=lambda group: (-group.total_ns, group.query))
