@@ -8,6 +8,7 @@ import { QueryPage } from "./queries/query";
 import { TracesPage } from "./traces/page";
 import { TracePage } from "./trace/page";
 import { connected, paused, status } from "./ui/answers";
+import { Patterns } from "./stacks/colours";
 import { Help, helpShown } from "./ui/help";
 import { useKeys } from "./ui/keys";
 import { mark, setMark } from "./ui/mark";
@@ -47,6 +48,7 @@ export function App() {
       </main>
       <Toast />
       <Help />
+      <Patterns />
     </>
   );
 }

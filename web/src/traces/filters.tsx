@@ -44,14 +44,15 @@ export function traceFilter(now: number): TraceFilter {
     until_us: Number(param("to")) || undefined,
     error: param("err") ? "1" : undefined,
     attribute: param("attr"),
-    frame: param("frame"),
+    function: param("fn"),
+    file: param("file"),
     query: Number(param("query")) || undefined,
   };
   for (const [name, value] of Object.entries(values)) if (value) Object.assign(filter, { [name]: value });
   return filter;
 }
 
-const NAMES = ["service", "op", "q", "min", "max", "since", "from", "to", "err", "attr", "frame", "query"];
+const NAMES = ["service", "op", "q", "min", "max", "since", "from", "to", "err", "attr", "fn", "file", "query"];
 
 export function Filters({ operations }: { operations: Operation[] }) {
   const used = NAMES.filter((name) => param(name));
@@ -71,8 +72,8 @@ export function Filters({ operations }: { operations: Operation[] }) {
         <input type="checkbox" checked={param("err") !== ""} onChange={(event) => set({ err: event.currentTarget.checked ? "1" : "" })} /> errors only
       </label>
       <Choice name="sort" label="Sort" options={SORTS.map(([value, label], i) => [i === 0 ? "" : value, label])} />
-      {param("frame") && <span class="chip">frame {param("frame")} <button aria-label="Any frame" onClick={() => set({ frame: "" })}>×</button></span>}
-      {param("query") && <span class="chip">one query <button aria-label="Any query" onClick={() => set({ query: "" })}>×</button></span>}
+      {param("fn") && <span class="chip" title={param("file")}>with a sample in {param("fn")} <button type="button" aria-label="Any function" onClick={() => set({ fn: "", file: "" })}>×</button></span>}
+      {param("query") && <span class="chip">one query <button type="button" aria-label="Any query" onClick={() => set({ query: "" })}>×</button></span>}
       {used.length > 0 && (
         <button type="button" onClick={() => set(Object.fromEntries(NAMES.map((name) => [name, ""])))}>
           Clear filters

@@ -100,24 +100,31 @@ function List({ list }: { list: TraceList }) {
 function Row({ row, index, top, most, chosen }: { row: TraceRow; index: number; top: number; most: number; chosen: boolean }) {
   const hint = row.n_plus_one;
   return (
-    <a class="trace-grid row" role="row" href={`/trace/${row.trace_id}`} aria-rowindex={index + 1} aria-selected={chosen} style={{ top: `${top}px` }} tabIndex={-1}>
+    <div
+      class="trace-grid row"
+      role="row"
+      aria-rowindex={index + 1}
+      aria-selected={chosen}
+      style={{ top: `${top}px` }}
+      onClick={(event) => (event.target as Element).closest("a") || go(`/trace/${row.trace_id}`)}
+    >
       <span role="gridcell" class="n strong">{duration(row.duration_us)}</span>
       <span role="gridcell" class="clip" title={`${row.service} · ${row.operation}`}>
-        {row.operation} <span class="dim">{row.service}</span>
+        <a href={`/trace/${row.trace_id}`} tabIndex={-1}>{row.operation}</a> <span class="dim">{row.service}</span>
         {row.errors > 0 && <span class="bad" title={plural(row.errors, "error")}> ▲ {plural(row.errors, "error")}</span>}
         {hint && <span class="hint" title={hint.statement}> {hint.runs}× the same query</span>}
         {!row.complete && <span class="dim" title="The first span has not arrived yet"> (incomplete)</span>}
       </span>
       <span role="gridcell">
         <span class="bar-room" style={{ width: `${Math.max(2, (100 * row.duration_us) / most)}%` }}>
-          <SplitBar split={row.split} />
+          {row.split ? <SplitBar split={row.split} /> : <span class="dim" title="Not worked out yet">…</span>}
         </span>
       </span>
       <span role="gridcell" class="n">{count(row.spans)}</span>
       <span role="gridcell" class="n">{row.queries > 0 ? count(row.queries) : ""}</span>
       <span role="gridcell" class="n">{row.samples > 0 ? count(row.samples) : <span class="dim">none</span>}</span>
       <span role="gridcell" class="n dim" title={dateAndTime(row.start_us)}>{timeOfDay(row.start_us)}</span>
-    </a>
+    </div>
   );
 }
 
@@ -150,7 +157,7 @@ function Empty() {
     return (
       <Note>
         No trace matches these filters; {plural(now.traces, "trace")} {now.traces === 1 ? "is" : "are"} stored.{" "}
-        <button onClick={() => set({ service: "", op: "", q: "", min: "", max: "", since: "", from: "", to: "", err: "", attr: "", frame: "", query: "" })}>Clear filters</button>
+        <button onClick={() => set({ service: "", op: "", q: "", min: "", max: "", since: "", from: "", to: "", err: "", attr: "", fn: "", file: "", query: "" })}>Clear filters</button>
       </Note>
     );
   }

@@ -32,7 +32,7 @@ const TYPING_MS = 250;
 export function Field({ name, label, hint, size, search, isRight = () => true }: FieldProps) {
   const value = param(name);
   const [text, setText] = useState(value);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const own = useRef(value); // what this field itself has last put into the address
   useEffect(() => {
     if (value !== own.current) setText(value);
@@ -50,7 +50,7 @@ export function Field({ name, label, hint, size, search, isRight = () => true }:
     <label>
       {label}{" "}
       <input
-        type={search ? "search" : "text"}
+        {...(search ? { type: "search" as const } : { type: "text" as const, list: undefined })}
         value={text}
         size={size}
         placeholder={hint}

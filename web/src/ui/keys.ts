@@ -1,4 +1,4 @@
-// Keys: what is mounted last is asked first. Nothing is taken from someone who types, except Escape.
+// Keys: what has appeared last is asked first. Nothing is taken from someone who types, except Escape.
 import { useEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;

@@ -35,7 +35,7 @@ export function VirtualList({ count, rowHeight, cursor, label, role, class: name
   );
 }
 
-function useWindow(box: RefObject<HTMLDivElement>, count: number, rowHeight: number): [number, number] {
+function useWindow(box: RefObject<HTMLDivElement | null>, count: number, rowHeight: number): [number, number] {
   const [view, setView] = useState<[number, number]>([0, 60]);
   useLayoutEffect(() => {
     const list = box.current!;
@@ -57,7 +57,7 @@ function useWindow(box: RefObject<HTMLDivElement>, count: number, rowHeight: num
 }
 
 /** The element's width, followed as it changes. */
-export function useWidth(box: RefObject<HTMLElement>): number {
+export function useWidth(box: RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
     const element = box.current;
