@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--subprocesses", action="store_true", help="also profile the Python processes that it starts")
     parser.add_argument("--endpoint", metavar="URL", help="also send profiles and traces to this OTLP endpoint")
+    parser.add_argument(
+        "--view", action="store_true", help="show profiles and traces on a page of their own, until Ctrl-C"
+    )
     parser.add_argument("--protocol", choices=("grpc", "http/protobuf"), help="of the endpoint")
     parser.add_argument("--service-name", metavar="NAME", help="service.name (default: the program's name)")
     parser.add_argument(
@@ -114,6 +117,22 @@ def run(chosen: argparse.Namespace) -> int:
         return _print_env(environment)
     program = _program(chosen.kind, chosen.program)
     _refuse_where_nothing_works(chosen.kind)
+    from .child import end_like
+
+    if not chosen.view:
+        return end_like(_run_and_close(chosen, program, environment))
+    if chosen.endpoint:
+        raise Failure("--view and --endpoint exclude each other: data are sent to one of them", USAGE)
+    from .view import ViewerBeside
+
+    with ViewerBeside(quiet=chosen.quiet) as viewer:
+        status = _run_and_close(chosen, program, viewer.environment(environment))
+        viewer.stay()
+    return end_like(status)
+
+
+def _run_and_close(chosen: argparse.Namespace, program: _Program, environment: dict[str, str]) -> int:
+    """The program's exit status; less than 0: minus the signal that has ended it."""
     environment.setdefault("OTEL_SERVICE_NAME", program.name)
     if "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "") and not chosen.service_name:
         environment.pop("OTEL_SERVICE_NAME")
@@ -132,7 +151,7 @@ def run(chosen: argparse.Namespace) -> int:
 def _run(
     chosen: argparse.Namespace, program: _Program, environment: dict[str, str], output: Output, folder: str, sends: bool
 ) -> int:
-    from .child import end_like, run_program
+    from .child import run_program
     from .settings import RunSettings
     from .spool import Spool
 
@@ -156,8 +175,7 @@ def _run(
         pass
     except Exception as error:  # the program has had its run, and its exit status stands
         say(f"the recording cannot be evaluated: {type(error).__name__}: {error}")
-    shutil.rmtree(folder, ignore_errors=True)
-    return end_like(status)
+    return status
 
 
 def _instruments() -> bool:

@@ -17,7 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "otel_asyncprof_token"
 _SAFE = {"GET", "HEAD", "OPTIONS"}
-_POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
 _SPEEDSCOPE_POLICY = f"{_POLICY}; style-src 'self' 'unsafe-inline'"  # its build puts style elements into the page
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -48,7 +48,8 @@ def choice_of(selector: str, within: Choice) -> Choice:
     except ValueError:
         pass
     raise BadSelector(
-        f"{selector[:80]!r} selects nothing: it is span:TRACE:SPAN, trace:TRACE, query:ID or op:SERVICE/NAME@all|slow|fast"
+        f"{selector[:80]!r} selects nothing: it is span:TRACE:SPAN, trace:TRACE, query:ID or "
+        "op:SERVICE/NAME@all|slow|fast"
     )
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 MAX_SAMPLES = 200_000  # rows of one export
 _CPU_PERIOD_NS = 10_000_000
-_COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n, wall_ns, cpu_ns,
-    wall, cpu"""
+_COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n, wall_ns,
+    cpu_ns, wall, cpu"""
 
 
 def recording_of_trace(
@@ -208,7 +208,12 @@ class _Tables:
         return number
 
     def attributes(self, state: str, task: str, thread: str, thread_id: int) -> list[int]:
-        named: dict[str, str | int] = {"thread.name": thread, "thread.id": thread_id, "asyncio.task.name": task, "asyncprof.state": state}
+        named: dict[str, str | int] = {
+            "thread.name": thread,
+            "thread.id": thread_id,
+            "asyncio.task.name": task,
+            "asyncprof.state": state,
+        }
         return [self.attribute(key, value) for key, value in named.items() if value]
 
     def link(self, trace_id: bytes, span_id: bytes) -> int:

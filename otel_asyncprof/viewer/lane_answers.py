@@ -13,6 +13,7 @@ from .selection import Choice, scope_of
 from .trace_answers import frame_json
 
 MAX_HOLDERS = 50
+LEAST_NS = 100_000  # a shorter time is where one task follows another
 MAX_NEIGHBOURS = 20_000  # samples of other traces that are looked at
 LOOK_NS = 2_000_000_000  # how much longer than a look may be a sample's end can lie behind
 
@@ -122,7 +123,7 @@ def _running_looks(connection: sqlite3.Connection, ready: dict[tuple[int, str], 
 
 
 def _held_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, held: Held) -> dict[str, Any]:
-    shown = held.holders[:MAX_HOLDERS]
+    shown = [holder for holder in held.holders if holder.total_ns >= LEAST_NS][:MAX_HOLDERS]
     stacks = reader.stacks(connection, {holder.stack for holder in shown})
     frames = reader.frames(connection, {frame for stack in stacks.values() for frame in stack})
     pieces = sorted((begin, end, index) for index, holder in enumerate(shown) for begin, end in holder.pieces)

@@ -22,11 +22,11 @@ SORTS = {
     "-queries": "queries DESC",
 }
 _ATTRIBUTE = """EXISTS(SELECT 1 FROM detail d, json_each(d.content, '$.attributes') j WHERE d.trace_id = t.trace_id
-    AND j.key = ? AND CASE j.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(j.value AS TEXT) END = ?)"""
+    AND j.key = ? AND CASE WHEN j.type IN ('true', 'false') THEN j.type ELSE CAST(j.value AS TEXT) END = ?)"""
 _TEXT = """(instr(lower(t.operation), ?1) OR EXISTS(SELECT 1 FROM span s LEFT JOIN query q ON q.id = s.query
     WHERE s.trace_id = t.trace_id AND (instr(lower(s.name), ?1) OR instr(lower(q.statement), ?1))))"""
-_ROW = """t.trace_id, t.root, t.operation, t.service, t.start_ns, t.duration_ns, t.spans, t.errors, t.queries, t.samples,
-    t.complete, t.summary"""
+_ROW = """t.trace_id, t.root, t.operation, t.service, t.start_ns, t.duration_ns, t.spans, t.errors, t.queries,
+    t.samples, t.complete, t.summary"""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def groups_of(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilte
         narrower += " AND t.operation = ?"
         more.append(chosen.operation)
     rows = connection.execute(f"{_RUNS} {narrower} ORDER BY s.start_ns DESC LIMIT {MAX_RUNS}", more)
-    runs = [Run(*row, row[-1] is not None) for row in rows]
+    runs = [Run(*row) for row in rows]
     _add_sampled(connection, reader, runs, condition, values)
     return grouped(runs)
 
@@ -76,7 +76,7 @@ def _add_sampled(
     callers = reader.callers_of(connection, {stack for _, stack in heaviest.values()})
     for run in runs:
         if run.caller is None and (found := heaviest.get((run.trace_id, run.span_id))) is not None:
-            run.caller = callers.get(found[1])
+            run.caller, run.is_sampled = callers.get(found[1]), True
 
 
 def queries_json(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilter) -> dict[str, Any]:
@@ -143,7 +143,8 @@ def query_json(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilt
     frames = reader.frames(connection, {run.caller for run in group.runs if run.caller is not None})
     slowest = group.runs[-1]
     stored = connection.execute(
-        "SELECT d.content, s.name FROM detail d JOIN span s USING(trace_id, span_id) WHERE d.trace_id = ? AND d.span_id = ?",
+        "SELECT d.content, s.name FROM detail d JOIN span s USING(trace_id, span_id) "
+        "WHERE d.trace_id = ? AND d.span_id = ?",
         (slowest.trace_id, slowest.span_id),
     ).fetchone()
     return {

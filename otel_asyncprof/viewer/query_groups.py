@@ -22,7 +22,12 @@ class Run:
     operation: str
     service: str
     caller: int | None = None  # number of a frame
-    exact: bool = False
+    is_sampled: bool = False  # the caller is from samples; else the span says it
+
+    @property
+    def exact(self) -> bool:
+        """Whether the span itself says who asked for it."""
+        return not self.is_sampled
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ MAX_CACHED_FRAMES = 200_000
 _CHUNK = 500  # placeholders of one statement
 ID_SEPARATOR = "\x1f"  # between a thread's name and its id
 
-_SPANS = """SELECT s.span_id, s.parent_id, s.name, r.service, s.kind, s.start_ns, s.end_ns, s.error, q.statement, s.query,
-    s.caller, s.resource FROM span s JOIN resource r ON r.id = s.resource LEFT JOIN query q ON q.id = s.query
+_SPANS = """SELECT s.span_id, s.parent_id, s.name, r.service, s.kind, s.start_ns, s.end_ns, s.error, q.statement,
+    s.query, s.caller, s.resource FROM span s JOIN resource r ON r.id = s.resource LEFT JOIN query q ON q.id = s.query
     WHERE s.trace_id = ?"""
 SAMPLE_COLUMNS = """trace_id, span_id, resource, thread, thread_id, task, state, stack, n, wall_ns, cpu_ns, wall, cpu"""
 

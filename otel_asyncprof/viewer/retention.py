@@ -61,7 +61,8 @@ def _delete_before(connection: sqlite3.Connection, time_ns: int) -> bool:
         connection.execute("DELETE FROM sample WHERE trace_id IN (SELECT trace_id FROM old)")
         # Without a trace here: of no span, or of one that never came.
         connection.execute(
-            "DELETE FROM sample WHERE last_ns < ? AND (trace_id IS NULL OR trace_id NOT IN (SELECT trace_id FROM trace))",
+            "DELETE FROM sample WHERE last_ns < ? AND "
+            "(trace_id IS NULL OR trace_id NOT IN (SELECT trace_id FROM trace))",
             (time_ns,),
         )
         connection.execute("DELETE FROM trace WHERE trace_id IN (SELECT trace_id FROM old)")

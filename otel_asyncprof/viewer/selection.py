@@ -167,7 +167,8 @@ def operation_traces(connection: sqlite3.Connection, choice: Choice) -> list[byt
     """The traces of an operation: all, those of p95 and more, or those of p50 and less; the newest of them."""
     assert choice.operation is not None
     rows = connection.execute(
-        "SELECT trace_id, duration_ns, start_ns FROM trace WHERE service = ? AND operation = ? AND start_ns BETWEEN ? AND ?",
+        "SELECT trace_id, duration_ns, start_ns FROM trace WHERE service = ? AND operation = ? "
+        "AND start_ns BETWEEN ? AND ?",
         (*choice.operation, choice.since_ns, choice.until_ns),
     ).fetchall()
     if not rows:

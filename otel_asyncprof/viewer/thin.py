@@ -47,8 +47,8 @@ def explanation(facts: Facts) -> tuple[str, str] | None:
             f"thread, or all its time belongs to spans below it. {runs}.",
         )
     if facts.samples < FEW_SAMPLES:
-        text = f"Only {facts.samples} looks at this span ({_ms(facts.duration_ns)} at one every {_ms(period)}): shares are rough."
-        return "few_samples", f"{text} {runs}: {_STEP}."
+        looks = f"Only {facts.samples} looks at this span ({_ms(facts.duration_ns)} at one every {_ms(period)})"
+        return "few_samples", f"{looks}: shares are rough. {runs}: {_STEP}."
     if not facts.timeline:
         return (
             "no_timeline",

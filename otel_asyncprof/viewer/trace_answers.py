@@ -178,13 +178,13 @@ def thin_json(
     row, times = data.spans[index].row, data.times[index]
     seen = data.splits[index].samples if samples is None else samples
     around = connection.execute(
-        "SELECT COALESCE(SUM(n), 0) FROM (SELECT n FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ? LIMIT 100)",
+        "SELECT EXISTS(SELECT 1 FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ?)",
         (row.resource, row.start_ns - 10**9, row.end_ns + 10**9),
     ).fetchone()[0]
     runs, with_samples = connection.execute(
         "SELECT COUNT(*), COALESCE(SUM(EXISTS(SELECT 1 FROM sample p WHERE p.trace_id = s.trace_id AND "
-        "p.span_id = s.span_id)), 0) FROM (SELECT s.trace_id, s.span_id FROM span s JOIN resource r ON r.id = s.resource "
-        "WHERE s.name = ? AND r.service = ? LIMIT ?) s",
+        "p.span_id = s.span_id)), 0) FROM (SELECT s.trace_id, s.span_id FROM span s "
+        "JOIN resource r ON r.id = s.resource WHERE s.name = ? AND r.service = ? LIMIT ?) s",
         (row.name, row.service, MAX_RUNS),
     ).fetchone()
     facts = Facts(

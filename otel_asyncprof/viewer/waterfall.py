@@ -1,4 +1,4 @@
-"""The order in which a trace's spans are drawn, its critical path, and statements that one span runs again and again."""
+"""The order in which a trace's spans are drawn, its critical path, and statements that one span runs repeatedly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,8 @@ from .decoding import Batch, NewSample, NewSpan
 
 MAX_KNOWN = 100_000  # entries of each table whose numbers are kept in memory
 
-_SPAN = """INSERT OR REPLACE INTO span(trace_id, span_id, parent_id, resource, name, kind, start_ns, end_ns, error, query,
-    caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_SPAN = """INSERT OR REPLACE INTO span(trace_id, span_id, parent_id, resource, name, kind, start_ns, end_ns, error,
+    query, caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _DETAIL = "INSERT OR REPLACE INTO detail(trace_id, span_id, content) VALUES (?, ?, ?)"
 _SAMPLE = """INSERT INTO sample(trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns,
     n, wall_ns, cpu_ns, wall, cpu) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

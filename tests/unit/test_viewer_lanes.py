@@ -1,0 +1,108 @@
+"""Tasks on the time axis: who waited for whom, and who held the loop."""
+
+from otel_asyncprof.formats.stack_sample import Frame
+from otel_asyncprof.viewer.holders import holders_of, ready_times
+from otel_asyncprof.viewer.lanes import Lane, lanes_of
+from otel_asyncprof.viewer.looks import Look, Task
+
+MS = 1_000_000
+REQUEST, QUERY, OTHER = b"R" * 8, b"Q" * 8, b"O" * 8
+FRAMES = {
+    1: Frame("main", "/app/a.py", 10, 1),
+    2: Frame("handler", "/app/a.py", 20, 15),
+    3: Frame("handler", "/app/a.py", 25, 15),
+    4: Frame("fetch", "/app/b.py", 7, 5),
+    5: Frame("execute", "/app/b.py", 30, 28),
+}
+STACKS = {1: (1, 2), 2: (1, 3), 3: (1, 3, 4), 4: (1, 3, 4, 5), 5: (1,)}
+PARENTS = {REQUEST: None, QUERY: REQUEST, OTHER: None}
+
+
+def look(begin: int, end: int, task: str, state: str, stack: int, span: bytes | None = REQUEST, process: int = 1) -> Look:
+    """A look with times in milliseconds."""
+    return Look(begin * MS, end * MS, Task(process, "MainThread", task, b""), state, span, [(stack, 1.0)])
+
+
+def shown(lanes: list[Lane]) -> list[tuple[str, int, list[tuple[int, int, str]]]]:
+    """Names, depths and pieces in milliseconds."""
+    return [
+        (lane.task.name, lane.depth, [(p.begin_ns // MS, p.end_ns // MS, p.state) for p in lane.pieces]) for lane in lanes
+    ]
+
+
+def test_a_task_stands_under_the_one_that_waits_for_it() -> None:
+    """The waiting task gives no samples meanwhile: its gap is filled, and its line is known."""
+    looks = [
+        look(0, 10, "child", "waiting", 3, QUERY),
+        look(20, 30, "child", "waiting", 3, QUERY),
+        look(10, 20, "child", "running", 4, QUERY),
+        look(-10, 0, "handler", "running", 1),
+        look(30, 40, "handler", "running", 1),
+    ]
+    lanes = lanes_of(looks, STACKS, FRAMES, PARENTS)
+    assert shown(lanes) == [
+        ("handler", 0, [(-10, 0, "running"), (0, 30, "children"), (30, 40, "running")]),
+        ("child", 1, [(0, 10, "waiting"), (10, 20, "running"), (20, 30, "waiting")]),
+    ]
+    by = lanes[1].awaited_by
+    assert by is not None
+    assert (by.lane, by.begin_ns, by.end_ns, FRAMES[by.frame].line) == (0, 0, 30 * MS, 25)
+
+
+def test_looks_that_follow_each_other_are_one_piece() -> None:
+    """The same state on the same stack under the same span; a gap stays a gap."""
+    looks = [look(0, 10, "t", "waiting", 1), look(10, 20, "t", "waiting", 1), look(30, 40, "t", "waiting", 1)]
+    assert shown(lanes_of(looks, STACKS, FRAMES, PARENTS)) == [("t", 0, [(0, 20, "waiting"), (30, 40, "waiting")])]
+
+
+def test_of_two_handlers_the_one_with_the_span_above_is_the_awaiter() -> None:
+    """Both have the same frames; the spans tell them apart."""
+    looks = [
+        look(0, 10, "other", "running", 1, OTHER),
+        look(0, 10, "mine", "running", 1, REQUEST),
+        look(10, 20, "child", "waiting", 3, QUERY),
+    ]
+    lanes = lanes_of(looks, STACKS, FRAMES, PARENTS)
+    by = next(lane for lane in lanes if lane.task.name == "child").awaited_by
+    assert by is not None
+    assert lanes[by.lane].task.name == "mine"
+
+
+def test_a_task_of_another_process_is_no_awaiter() -> None:
+    """Its frames may be the same."""
+    looks = [look(0, 10, "handler", "running", 1, process=2), look(10, 20, "child", "waiting", 3, QUERY)]
+    assert [lane.awaited_by for lane in lanes_of(looks, STACKS, FRAMES, PARENTS)] == [None, None]
+
+
+def test_the_holder_is_who_ran_while_something_was_ready() -> None:
+    """Of any trace; the longest first; what nobody was seen to hold is unexplained."""
+    ready = ready_times([look(0, 40, "t", "ready", 1), look(30, 60, "u", "ready", 1), look(60, 70, "t", "running", 1)])
+    running = [
+        look(0, 25, "hog", "running", 4, OTHER),
+        look(25, 30, "hog", "blocked", 3, OTHER),
+        look(30, 45, "t", "running", 1),
+        look(50, 90, "late", "running", 5, None),
+    ]
+    held = holders_of(ready, running)
+    assert (held.ready_ns, held.unexplained_ns) == (60 * MS, 5 * MS)
+    assert [(h.look.task.name, h.total_ns // MS, h.state, h.stack) for h in held.holders] == [
+        ("hog", 30, "running", 4),
+        ("t", 15, "running", 1),
+        ("late", 10, "running", 5),
+    ]
+    assert sum(h.total_ns for h in held.holders) + held.unexplained_ns == held.ready_ns
+
+
+def test_a_moment_has_one_holder() -> None:
+    """Two that were seen to run at one time do not add up to more than there is."""
+    ready = ready_times([look(0, 10, "t", "ready", 1)])
+    held = holders_of(ready, [look(0, 8, "a", "running", 1), look(5, 10, "b", "running", 1)])
+    assert [(h.look.task.name, h.total_ns // MS) for h in held.holders] == [("a", 8), ("b", 2)]
+
+
+def test_another_thread_does_not_hold_this_loop() -> None:
+    """Nor does another process."""
+    ready = ready_times([look(0, 10, "t", "ready", 1)])
+    elsewhere = Look(0, 10 * MS, Task(1, "worker", "", b""), "running", None, [(1, 1.0)])
+    held = holders_of(ready, [elsewhere, look(0, 10, "a", "running", 1, process=2), look(0, 10, "b", "waiting", 1)])
+    assert (held.holders, held.unexplained_ns) == ([], 10 * MS)
