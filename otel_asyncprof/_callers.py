@@ -45,6 +45,8 @@ _BETWEEN = (
 _INSTRUMENTATION = "/opentelemetry/instrumentation/"
 _STANDARD_LIBRARY = tuple(path + os.sep for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name)))
 _PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
+_ENTRY_SCRIPTS = sysconfig.get_path("scripts") + os.sep  # what pip makes of entry points: the way into a package
+_DEMO_APPLICATION = os.path.join(os.path.dirname(__file__), "demo", "app", "")  # somebody's program, wherever it lies
 
 
 class Frame(NamedTuple):
@@ -151,11 +153,23 @@ def _place(code: CodeType | None, offset: int) -> _Place:
         place = _places[key] = _Place(
             frame,
             f'  File "{file}", line {frame.line}, in {frame.function}\n',
-            is_between=file.startswith(_BETWEEN) or _INSTRUMENTATION in file or file.endswith(_UVLOOP_FILE),
+            is_between=_is_between(file),
             is_loop=file in _LOOP_FILES,
-            is_library=file.startswith((*_STANDARD_LIBRARY, "<")) or any(folder in file for folder in _PACKAGE_FOLDERS),
+            is_library=_is_library(file),
         )
     return place
+
+
+def _is_between(file: str) -> bool:
+    if file.startswith(_DEMO_APPLICATION):
+        return False
+    return file.startswith(_BETWEEN) or _INSTRUMENTATION in file or file.endswith(_UVLOOP_FILE)
+
+
+def _is_library(file: str) -> bool:
+    if file.startswith(_DEMO_APPLICATION):
+        return False
+    return file.startswith((*_STANDARD_LIBRARY, _ENTRY_SCRIPTS, "<")) or any(part in file for part in _PACKAGE_FOLDERS)
 
 
 def _line(code: CodeType, offset: int) -> int:
