@@ -1,6 +1,6 @@
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
-import { serveMock } from "./mock/server";
+import { serveMock } from "./mock/server.ts";
 
 // `npm run dev`: the page with the data in mock/, or with those of a viewer: API=http://127.0.0.1:8418 npm run dev.
 const mock: Plugin = {
@@ -34,7 +34,8 @@ export default defineConfig({
         extends: true,
         test: { name: "browser", include: ["tests/browser/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
       },
-      { extends: true, test: { name: "screenshots", include: ["tests/screenshots.ts"], testTimeout: 120_000 } },
+      { extends: true, test: { name: "demo", include: ["tests/demo/*.test.ts"], testTimeout: 180_000, hookTimeout: 180_000 } },
+      { extends: true, test: { name: "screenshots", include: ["tests/screenshots.ts"], testTimeout: 600_000 } },
     ],
   },
 });

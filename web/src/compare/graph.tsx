@@ -3,30 +3,9 @@ import { useMemo, useState } from "preact/hooks";
 import type { Comparison } from "../api";
 import { duration, signed } from "../format";
 import { Graph } from "../stacks/graph";
-import { deltaShade, frameLabel, frameOf } from "../stacks/tree";
+import { frameLabel, frameOf } from "../stacks/tree";
 import { param, set } from "../ui/url";
-
-const SHADES = 5; // --more-1 … --more-5 of the style sheet, and as many for less
-
-/** The time a node is drawn with: at least what its children need. */
-export function widths(nodes: Comparison["nodes"]): number[] {
-  const own = nodes.a_us.map((a, index) => Math.max(a, nodes.b_us[index]!));
-  const below = own.map(() => 0);
-  for (let index = own.length - 1; index >= 0; index--) {
-    own[index] = Math.max(own[index]!, below[index]!);
-    const parent = nodes.parent[index]!;
-    if (parent >= 0) below[parent]! += own[index]!;
-  }
-  return own;
-}
-
-export function fillOfDelta(nodes: Comparison["nodes"], index: number): string {
-  if (nodes.noise[index]) return "var(--same)";
-  const shade = deltaShade(nodes, index);
-  if (shade === 0) return "var(--same)";
-  const step = Math.max(1, Math.ceil(Math.abs(shade) * SHADES));
-  return `var(--${shade > 0 ? "more" : "less"}-${step})`;
-}
+import { fillOfDelta, widths } from "./shades";
 
 export function DiffGraph({ data }: { data: Comparison }) {
   const { nodes, frames } = data;

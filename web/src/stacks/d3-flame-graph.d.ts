@@ -10,6 +10,7 @@ declare module "d3-flame-graph" {
   export interface Chart<T> {
     (selection: Selection<HTMLElement, T, null, undefined>): void;
     width(pixels: number): Chart<T>;
+    height(pixels: number): Chart<T>;
     cellHeight(pixels: number): Chart<T>;
     transitionDuration(ms: number): Chart<T>;
     minFrameSize(pixels: number): Chart<T>;

@@ -4,7 +4,8 @@ import { duration, percent, place, plural } from "../format";
 import { status } from "../ui/answers";
 import { SplitBar } from "../ui/split";
 import { href, param, set } from "../ui/url";
-import { EditorLink, editorUrl, SourceLines } from "./source";
+import { editorUrl } from "./editor";
+import { EditorLink, SourceLines } from "./source";
 import { joinPatterns, patternOf, pathTo } from "./tree";
 
 export function openSource(frame: Frame): boolean {

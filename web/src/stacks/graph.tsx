@@ -3,7 +3,7 @@ import flamegraph, { type Chart, type Drawn } from "d3-flame-graph";
 import { select } from "d3-selection";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useWidth } from "../ui/virtual";
-import { type GraphNode, neighbour, nest } from "./tree";
+import { depth, type GraphNode, neighbour, nest } from "./tree";
 
 const CELL = 19;
 const LEAST_WIDTH = 1; // pixels of a frame that is drawn
@@ -48,6 +48,7 @@ export function Graph(props: Props) {
     const { name } = props;
     const made = flamegraph<GraphNode>()
       .width(width)
+      .height((depth(parent) + 1) * CELL)
       .cellHeight(CELL)
       .transitionDuration(0)
       .minFrameSize(LEAST_WIDTH)

@@ -69,10 +69,10 @@ function Half({ stacks, rootOnTop, name: root }: { stacks: Stacks; rootOnTop: bo
   const by = (param("color") || "state") as ColourBy;
   const drawing = useMemo(
     () => ({
-      name: (index: number) => frameLabel(frameOf(frames, nodes.frame[index]!, nodes.line[index]!), root),
+      name: (index: number) => frameLabel(frameOf(frames, nodes.frame[index]!, nodes.line[index]!), rootOnTop ? "what it calls" : "who calls it"),
       fill: fillOf(stacks, by),
     }),
-    [stacks, by, root],
+    [stacks, by, rootOnTop],
   );
   if (nodes.frame.length < 2) return <p class="dim">{rootOnTop ? "It calls nothing that was seen." : "It is at the root of every stack."}</p>;
   const frame = frameOf(frames, nodes.frame[selected] ?? -1, nodes.line[selected] ?? 0);

@@ -1,5 +1,5 @@
 // Trees as the server sends them (one array per column, parents before children) and what the graph draws of them.
-import type { Comparison, Frame, Stacks, State } from "../api";
+import type { Frame, Stacks, State } from "../api";
 import { shortFile } from "../format";
 import { STATES } from "../ui/split";
 
@@ -18,6 +18,17 @@ export function nest(parent: number[], value: number[], name: (index: number) =>
     (above.children ??= []).push(nodes[index]!);
   }
   return nodes[0] ?? { index: 0, name: "", value: 0 };
+}
+
+/** Of the deepest node; the root's is 0. */
+export function depth(parent: number[]): number {
+  const depths: number[] = [];
+  let deepest = 0;
+  for (const [index, above] of parent.entries()) {
+    depths[index] = above < 0 ? 0 : depths[above]! + 1;
+    deepest = Math.max(deepest, depths[index]);
+  }
+  return deepest;
 }
 
 /** The nodes from the root to this one. */
@@ -95,13 +106,4 @@ export function patternOf(frame: { function: string; file: string }): string {
 
 export function joinPatterns(before: string, added: string): string {
   return before && before !== added ? `${before}|${added}` : added;
-}
-
-/** How much a difference colours a node, -1 (less time) to 1 (more), by its share of the larger side. */
-export function deltaShade(nodes: Comparison["nodes"], index: number): number {
-  const a = nodes.a_us[index]!;
-  const b = nodes.b_us[index]!;
-  const whole = Math.max(nodes.a_us[0] ?? 0, nodes.b_us[0] ?? 0, 1);
-  const delta = (b - a) / whole;
-  return Math.sign(delta) * Math.min(1, Math.sqrt(Math.abs(delta)) * 1.6);
 }

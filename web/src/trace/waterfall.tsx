@@ -6,24 +6,13 @@ import { useKeys } from "../ui/keys";
 import { SplitBar } from "../ui/split";
 import { param, set } from "../ui/url";
 import { VirtualList } from "../ui/virtual";
+import { visible } from "./rows";
 
 const ROW = 26;
 const INDENT = 14;
 const DEEPEST = 18; // levels that are still moved to the right
 const HIGHEST = 420; // pixels
 const TICKS = 5;
-
-/** Indices of the spans that are in no collapsed one. */
-export function visible(spans: Span[], closed: Set<number>): number[] {
-  const rows: number[] = [];
-  let hiddenBelow = Infinity;
-  spans.forEach((span, index) => {
-    if (span.depth > hiddenBelow) return;
-    hiddenBelow = closed.has(index) ? span.depth : Infinity;
-    rows.push(index);
-  });
-  return rows;
-}
 
 function closedSpans(): Set<number> {
   return new Set(param("closed").split(".").filter(Boolean).map(Number));
