@@ -1,0 +1,72 @@
+// Numbers and places as people read them.
+
+const STEPS: [number, string][] = [
+  [1_000_000, "s"],
+  [1_000, "ms"],
+  [1, "µs"],
+];
+
+/** Three digits at most: 1.84 s, 38 ms, 0 ms. */
+export function duration(us: number): string {
+  if (us === 0) return "0 ms";
+  const size = Math.abs(us);
+  const [unit, name] = STEPS.find(([step]) => size >= step * 0.9995) ?? [1, "µs"];
+  const value = us / unit;
+  const digits = size >= 100 * unit ? 0 : size >= 10 * unit ? 1 : 2;
+  return `${name === "µs" ? Math.round(value) : Number(value.toFixed(digits))} ${name}`;
+}
+
+export function signed(us: number): string {
+  return us > 0 ? `+${duration(us)}` : duration(us);
+}
+
+/** What is not nothing is never shown as nothing. */
+export function percent(part: number, whole: number): string {
+  if (whole <= 0 || part === 0) return "0 %";
+  const share = (100 * part) / whole;
+  if (share < 0.1) return "< 0.1 %";
+  return share < 9.95 ? `${Number(share.toFixed(1))} %` : `${Math.round(share)} %`;
+}
+
+export function count(n: number): string {
+  return n.toString().replace(/\B(?=(\d{3})+$)/g, " ");
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+export function timeOfDay(us: number): string {
+  return new Date(us / 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+export function dateAndTime(us: number): string {
+  return new Date(us / 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** The last two parts of a path: enough to know the file. */
+export function shortFile(file: string): string {
+  return file.split("/").slice(-2).join("/");
+}
+
+export function place(frame: { file: string; line: number }): string {
+  if (!frame.file) return "";
+  return frame.line > 0 ? `${shortFile(frame.file)}:${frame.line}` : shortFile(frame.file);
+}
+
+/** What was typed into a field for a duration: 100, 100ms, 1.5 s. Microseconds; null when it is none. */
+export function parseDuration(text: string): number | null {
+  const match = /^\s*(\d+(?:[.,]\d+)?)\s*(us|µs|ms|s|m|min|h|d)?\s*$/i.exec(text);
+  if (!match) return null;
+  const units: Record<string, number> = { us: 1, µs: 1, ms: 1e3, s: 1e6, m: 6e7, min: 6e7, h: 3.6e9, d: 8.64e10 };
+  return Math.round(Number(match[1]!.replace(",", ".")) * units[(match[2] ?? "ms").toLowerCase()]!);
+}
+
+/** Round marks for an axis from 0 to `end`, about `wanted` of them. */
+export function ticks(end: number, wanted: number): number[] {
+  if (end <= 0) return [0];
+  const rough = end / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough)!;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => Math.round(i * step));
+}

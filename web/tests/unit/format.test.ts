@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { count, duration, parseDuration, percent, place, ticks } from "../../src/format";
+
+test("durations have three digits and their own unit", () => {
+  const shown = [0, 7, 999, 1000, 38_400, 212_000, 999_700, 1_843_000, 75_000_000].map(duration);
+  expect(shown).toEqual(["0 ms", "7 µs", "999 µs", "1 ms", "38.4 ms", "212 ms", "1 s", "1.84 s", "75 s"]);
+});
+
+test("a share that is not nothing is not shown as nothing", () => {
+  expect([percent(0, 9), percent(1, 100_000), percent(15, 1000), percent(71, 100), percent(1, 0)]).toEqual(["0 %", "< 0.1 %", "1.5 %", "71 %", "0 %"]);
+});
+
+test("thousands are set apart", () => {
+  expect([count(7), count(1234), count(1_234_567)]).toEqual(["7", "1 234", "1 234 567"]);
+});
+
+test("a duration is understood with and without a unit, and nothing else is", () => {
+  expect(["100", "1.5 s", "20ms", "15m", "1h", "250us", "x", "", "-3"].map(parseDuration)).toEqual([100_000, 1_500_000, 20_000, 900_000_000, 3_600_000_000, 250, null, null, null]);
+});
+
+test("a place is the end of its path with the line", () => {
+  expect([place({ file: "/srv/shop/orders/service.py", line: 88 }), place({ file: "", line: 0 }), place({ file: "a.py", line: 0 })]).toEqual(["orders/service.py:88", "", "a.py"]);
+});
+
+test("an axis has round marks", () => {
+  expect(ticks(1_840_000, 5)).toEqual([0, 500_000, 1_000_000, 1_500_000]);
+});
