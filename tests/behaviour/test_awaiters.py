@@ -95,10 +95,7 @@ def test_members_of_a_task_group_stand_on_the_task_that_owns_the_group(run: RunT
     profile = run("task_group")
     owner = " > ".join(("with_group", *GROUP_END))
     assert profile.waiting() == profile.expect_waiting(
-        *(
-            f"Task-1: main | group {number}: {owner} | member {number}: member > rest > sleep"
-            for number in range(5)
-        ),
+        *(f"Task-1: main | group {number}: {owner} | member {number}: member > rest > sleep" for number in range(5)),
         "Task-1: main | inside: still_inside > rest > sleep",
         "Task-1: main | inside: still_inside > rest > sleep | member 5: member > rest > sleep",
     )
