@@ -27,9 +27,9 @@ OUR_FILES = [
 # A C file may include its own header and those of its own and lower levels; within a level the order is acyclic.
 C_LEVELS = (
     "drop arena budget window os clock cpython/layout raw_frame span_view protobuf intern_table safe_copy_guarded",
-    "safe_copy signals signal_origin reading exit_signals line_table string_table",
+    "safe_copy signals signal_origin reading exit_signals line_table string_table asyncio_table",
     "read_object plain_span span_link stack_table",
-    "threads unwind coroutine greenlets anyio_groups tasks task_set awaiters awaited code_table",
+    "threads unwind coroutine greenlets anyio_groups tasks task_set task_list awaiters awaited code_table",
     "stitch thread_records",
     "otlp_encode otlp_dictionary sample_groups",
     "tick",
