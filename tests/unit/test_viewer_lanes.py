@@ -71,6 +71,18 @@ def test_of_two_handlers_the_one_with_the_span_above_is_the_awaiter() -> None:
     assert lanes[by.lane].task.name == "mine"
 
 
+def test_a_sibling_that_has_not_begun_yet_is_no_awaiter() -> None:
+    """Before its first step its stack is shorter; that it waits at the same time tells it from who waits for it."""
+    looks = [
+        look(0, 10, "handler", "running", 1),
+        look(10, 20, "early", "ready", 3),
+        look(20, 60, "early", "waiting", 4, QUERY),
+        look(20, 110, "late", "waiting", 4, OTHER),
+    ]
+    lanes = lanes_of(looks, STACKS, FRAMES, PARENTS | {OTHER: REQUEST})
+    assert [(lane.task.name, lane.depth) for lane in lanes] == [("handler", 0), ("early", 1), ("late", 1)]
+
+
 def test_a_task_of_another_process_is_no_awaiter() -> None:
     """Its frames may be the same."""
     looks = [look(0, 10, "handler", "running", 1, process=2), look(10, 20, "child", "waiting", 3, QUERY)]
