@@ -18,7 +18,10 @@ FUZZ = HERE / "fuzz"
 RECORDED = TAPES / "recorded"
 VERSION = "{}.{}".format(*sys.version_info[:2])
 
-PYTHON_UNITS = {"caller_stack.c", "module.c", "self_check.c", "span_context.c", "span_facts.c", "span_objects.c"}
+PYTHON_UNITS = {
+    *("caller_stack.c", "module.c", "self_check.c", "span_context.c", "span_facts.c", "span_objects.c"),
+    "task_switch.c",
+}
 # In their place tapes have a memory and an operating system of their own.
 LIVE_UNITS = {
     EXT / "os" / "linux.c",
