@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -36,11 +37,21 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+def heed_interrupts() -> None:
+    """As in a shell's foreground: whoever starts these tests in the background has interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def on_terminal(*arguments: str, **variables: str) -> pexpect.spawn:
     """A command on a terminal of its own."""
     variables = {"TERM": "xterm-256color", "COLUMNS": "200", **variables}
     return pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], *arguments], env=environment(**variables), timeout=TIMEOUT_SECONDS, encoding="utf-8"
+        COMMAND[0],
+        [*COMMAND[1:], *arguments],
+        env=environment(**variables),
+        timeout=TIMEOUT_SECONDS,
+        encoding="utf-8",
+        preexec_fn=heed_interrupts,
     )
 
 
