@@ -8,8 +8,9 @@ from ..formats.stack_sample import Frame
 
 OWN, INSTALLED, STANDARD, NONE = KINDS = ("own", "installed", "standard", "none")
 
-_INSTALLED = re.compile(r"/(site|dist)-packages/")
-_STANDARD = re.compile(r"/lib(64)?/python3\.\d+t?/")
+# The demo's application is one like any other, wherever it is installed; scripts in bin/ only start something.
+_INSTALLED = re.compile(r"/(site|dist)-packages/(?!otel_asyncprof/demo/app/)|/bin/[^/]+(?<!\.py)$")
+_STANDARD = re.compile(r"/lib(64)?/python3\.\d+t?/(?!site-packages|dist-packages)")
 
 
 @lru_cache(maxsize=4096)
