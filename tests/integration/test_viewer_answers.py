@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -446,3 +448,62 @@ def test_without_a_timeline_splits_are_shares_and_that_is_said() -> None:
         root = other.get(f"/api/stacks?trace={TRACE.hex()}&scope=trace")
         assert root["total_us"] == 90_000
         assert other.get(f"/api/traces/{TRACE.hex()}/lanes")["lanes"] == []
+
+
+DECLARED = Path(__file__).parents[2] / "web" / "src" / "api.ts"
+
+
+def declared(name: str) -> set[str]:
+    """The properties of an interface of the page, with those that it extends."""
+    text = DECLARED.read_text()
+    found = re.search(rf"export interface {name} (?:extends (\w+) )?\{{\n(.*?)^\}}", text, re.DOTALL | re.MULTILINE)
+    assert found, name
+    own = set(re.findall(r"^  (\w+): ", found[2], re.MULTILINE))
+    return own | (declared(found[1]) if found[1] else set())
+
+
+def test_answers_have_the_properties_that_the_page_is_promised(client: Client) -> None:
+    """Each interface in api.ts, neither more nor less."""
+    trace = client.get(f"/api/traces/{SLOW_TRACE.hex()}")
+    lanes = client.get(f"/api/traces/{TRACE.hex()}/lanes")
+    stacks = client.get("/api/stacks", trace=TRACE.hex())
+    queries = client.get("/api/queries")
+    query = client.get(f"/api/queries/{queries['queries'][0]['query_id']}")
+    compared = client.get("/api/compare", a=f"trace:{TRACE.hex()}", b=f"trace:{SLOW_TRACE.hex()}")
+    traces = client.get("/api/traces")
+    holders = client.get("/api/holders", trace=SLOW_TRACE.hex())
+    detail = client.get(f"/api/traces/{SLOW_TRACE.hex()}/spans/{'03' * 8}")
+    functions = client.get("/api/functions", trace=TRACE.hex())
+    answers = {
+        "Status": client.get("/api/status"),
+        "TraceList": traces,
+        "TraceRow": traces["traces"][0],
+        "NPlusOne": traces["traces"][0]["n_plus_one"],
+        "Operation": traces["operations"][0],
+        "Trace": trace,
+        "Span": trace["spans"][0],
+        "Split": trace["spans"][0]["split"],
+        "OwnSplit": trace["spans"][0]["own"],
+        "SpanDetail": detail,
+        "Thin": detail["thin"],
+        "Stacks": stacks,
+        "Functions": functions,
+        "FunctionRow": functions["rows"][0],
+        "Sandwich": client.get("/api/sandwich", trace=TRACE.hex(), function="main", file="/app/shop.py"),
+        "Queries": queries,
+        "Query": queries["queries"][0],
+        "QueryDetail": query,
+        "QueryCaller": query["all_callers"][0],
+        "QueryRun": query["slowest"][0],
+        "Caller": query["all_callers"][0]["caller"],
+        "Lanes": lanes,
+        "Lane": lanes["lanes"][1],
+        "Holders": holders,
+        "Holder": holders["holders"][0],
+        "Frame": holders["holders"][0]["caller"],
+        "Comparison": compared,
+        "Side": compared["a"],
+    }
+    assert {name: set(answer) for name, answer in answers.items()} == {name: declared(name) for name in answers}
+    columns = re.findall(r"^    (\w+): .+\[\];", DECLARED.read_text(), re.MULTILINE)
+    assert set(stacks["nodes"]) | set(compared["nodes"]) | set(lanes["lanes"][0]["pieces"]) <= {*columns, "parent"}
