@@ -116,7 +116,7 @@ function Summary({ a, b }: { a: Side; b: Side }) {
       </table>
       <table>
         <thead>
-          <tr><th>per run</th><th class="n">A</th><th class="n">B</th><th class="n">difference</th><th /></tr>
+          <tr><th>per run</th><th class="n">A</th><th class="n">B</th><th class="n">difference</th><td /></tr>
         </thead>
         <tbody>
           {rows.map(([name, x, y, fill], i) => (
