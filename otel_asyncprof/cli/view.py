@@ -1,5 +1,6 @@
 """The viewer beside a program that `otel-asyncprof run --view` has started."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -58,10 +59,8 @@ class ViewerBeside:
     def stay(self) -> None:
         """Lets the user look until Ctrl-C."""
         say(f"page     {self.page}      (Ctrl-C ends)")
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             self._process.wait()
-        except KeyboardInterrupt:
-            pass
 
     def environment(self, before: Mapping[str, str]) -> dict[str, str]:
         """An environment in which everything is sent to the viewer, soon."""

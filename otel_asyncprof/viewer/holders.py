@@ -77,7 +77,9 @@ def holders_of(ready: dict[Loop, list[intervals.Interval]], looks: Sequence[Look
             holder.stacks[stack] = holder.stacks.get(stack, 0) + time
             holder.pieces += shared
         held.unexplained_ns += intervals.length(left)
-        held.holders += found.values()
+        for holder in found.values():
+            holder.pieces = intervals.union(holder.pieces)
+            held.holders.append(holder)
     held.holders.sort(key=lambda holder: (-holder.total_ns, holder.look.begin_ns))
     return held
 

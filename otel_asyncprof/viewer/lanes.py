@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from ..formats.stack_sample import Frame
 from . import intervals
-from .looks import Look, Task
+from .looks import WAITING, Look, Task
 
 SEAM_NS = 2_000_000  # looks that are meant to follow each other do so within this time
 CHILDREN = "children"
+SIDE_BY_SIDE = 0.25  # of the shorter task's time
 
 
 @dataclass(slots=True)
@@ -72,8 +73,12 @@ def lanes_of(
         of_task.setdefault(look.task, []).append(look)
     lanes = [_lane(task, own, stacks, function_of) for task, own in of_task.items()]
     lanes.sort(key=lambda lane: (lane.begin_ns, len(lane.prefix), lane.task))
+    by_prefix: dict[tuple[int, ...], list[int]] = {}
     for index, lane in enumerate(lanes):
-        lane.awaited_by = _awaiter(index, lanes, stacks, function_of, parents)
+        if lane.task.name:
+            by_prefix.setdefault(lane.prefix, []).append(index)
+    for index, lane in enumerate(lanes):
+        lane.awaited_by = _awaiter(index, lanes, by_prefix, stacks, parents)
     _cut_cycles(lanes)
     return _in_order(lanes)
 
@@ -109,8 +114,8 @@ def _common(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 def _awaiter(
     index: int,
     lanes: Sequence[Lane],
+    by_prefix: Mapping[tuple[int, ...], Sequence[int]],
     stacks: Mapping[int, Sequence[int]],
-    function_of: Callable[[int], int],
     parents: Mapping[bytes, bytes | None],
 ) -> AwaitedBy | None:
     """The task on whose frames this one stands: its whole prefix is a proper beginning of this one's."""
@@ -118,22 +123,29 @@ def _awaiter(
     if not lane.task.name:
         return None
     above = _ancestors(lane.spans, parents)
-    best: tuple[tuple[int, int, int], int] | None = None
-    for number, other in enumerate(lanes):
-        if number == index or not other.task.name or other.task.process != lane.task.process:
-            continue
-        n = len(other.prefix)
-        if not 0 < n < len(lane.prefix) or lane.prefix[:n] != other.prefix or other.begin_ns > lane.begin_ns + SEAM_NS:
-            continue
-        shared = 2 * bool(other.spans & above) + bool(other.spans & lane.spans)
-        rank = (shared, n, other.begin_ns)
-        if best is None or rank > best[0]:
-            best = rank, number
+    best: tuple[tuple[bool, int, int, int], int] | None = None
+    for n in range(1, len(lane.prefix)):
+        for number in by_prefix.get(lane.prefix[:n], ()):
+            other = lanes[number]
+            if other.task.process != lane.task.process or other.begin_ns > lane.begin_ns + SEAM_NS:
+                continue
+            shared = 2 * bool(other.spans & above) + bool(other.spans & lane.spans)
+            rank = (not _go_side_by_side(lane, other), shared, n, other.begin_ns)
+            if best is None or rank > best[0]:
+                best = rank, number
     if best is None:
         return None
     number = best[1]
     longest = max(lane.pieces, key=lambda piece: piece.end_ns - piece.begin_ns)
     return AwaitedBy(number, lane.begin_ns, lane.end_ns, stacks[longest.stack][len(lanes[number].prefix) - 1])
+
+
+def _go_side_by_side(lane: Lane, other: Lane) -> bool:
+    """Whether the other was seen waiting for something else meanwhile: a sibling, rather than an awaiter."""
+    waiting = intervals.union((piece.begin_ns, piece.end_ns) for piece in other.pieces if piece.state == WAITING)
+    own = intervals.union((piece.begin_ns, piece.end_ns) for piece in lane.pieces)
+    shorter = min(intervals.length(waiting), intervals.length(own))
+    return intervals.length(intervals.common(waiting, own)) > SIDE_BY_SIDE * shorter
 
 
 def _ancestors(spans: set[bytes], parents: Mapping[bytes, bytes | None]) -> set[bytes]:

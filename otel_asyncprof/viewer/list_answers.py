@@ -23,8 +23,8 @@ SORTS = {
 }
 _ATTRIBUTE = """EXISTS(SELECT 1 FROM detail d, json_each(d.content, '$.attributes') j WHERE d.trace_id = t.trace_id
     AND j.key = ? AND CASE WHEN j.type IN ('true', 'false') THEN j.type ELSE CAST(j.value AS TEXT) END = ?)"""
-_TEXT = """(instr(lower(t.operation), ?1) OR EXISTS(SELECT 1 FROM span s LEFT JOIN query q ON q.id = s.query
-    WHERE s.trace_id = t.trace_id AND (instr(lower(s.name), ?1) OR instr(lower(q.statement), ?1))))"""
+_TEXT = """(instr(lower(t.operation), ?) OR EXISTS(SELECT 1 FROM span s LEFT JOIN query q ON q.id = s.query
+    WHERE s.trace_id = t.trace_id AND (instr(lower(s.name), ?) OR instr(lower(q.statement), ?))))"""
 _ROW = """t.trace_id, t.root, t.operation, t.service, t.start_ns, t.duration_ns, t.spans, t.errors, t.queries,
     t.samples, t.complete, t.summary"""
 
@@ -73,7 +73,7 @@ def _where(
         conditions.append(_ATTRIBUTE)
         values += [key, value]
     if chosen.text:
-        conditions.append(_TEXT.replace("?1", "?"))
+        conditions.append(_TEXT)
         values += [chosen.text.lower()] * 3
     if chosen.function:
         conditions.append("hex(t.trace_id) IN (SELECT value FROM json_each(?))")

@@ -197,8 +197,8 @@ def read_trace(connection: sqlite3.Connection, trace_id: bytes) -> TraceData | N
 
 def traces_with(connection: sqlite3.Connection, function: str, file: str | None) -> set[bytes]:
     """The traces with a sample on a function."""
-    named = "SELECT id FROM frame WHERE function = ?1 AND (?2 IS NULL OR file = ?2)"
-    frames = {row[0] for row in connection.execute(named, (function, file))}
+    named = "SELECT id FROM frame WHERE function = :function AND (:file IS NULL OR file = :file)"
+    frames = {row[0] for row in connection.execute(named, {"function": function, "file": file})}
     if not frames:
         return set()
     stacks = [

@@ -186,23 +186,23 @@ def operation_traces(connection: sqlite3.Connection, choice: Choice) -> list[byt
 
 def _add_sums(found: Chosen, connection: sqlite3.Connection, choice: Choice) -> None:
     column = "p.cpu_ns" if choice.weight == CPU else "p.wall_ns"
-    values: list[Any] = [choice.since_ns, choice.until_ns]
+    values: dict[str, Any] = {"since": choice.since_ns, "until": choice.until_ns}
     if choice.query is not None:
         source = "span s JOIN sample p ON p.trace_id = s.trace_id AND p.span_id = s.span_id"
-        where = "s.query = ?3 AND s.start_ns BETWEEN ?1 AND ?2"
-        values.append(choice.query)
+        where = "s.query = :query AND s.start_ns BETWEEN :since AND :until"
+        values["query"] = choice.query
         runs = "SELECT COUNT(*), COALESCE(SUM(MAX(end_ns - start_ns, 0)), 0) FROM span s WHERE " + where
         found.runs, found.duration_ns = connection.execute(runs, values).fetchone()
         if not found.runs:
             raise NothingThere("no run of this statement is stored")
     else:
-        source, where = "sample p", "p.last_ns BETWEEN ?1 AND ?2"
+        source, where = "sample p", "p.last_ns BETWEEN :since AND :until"
         if choice.service is not None:
-            where += " AND p.resource IN (SELECT id FROM resource WHERE service = ?3)"
-            values.append(choice.service)
+            where += " AND p.resource IN (SELECT id FROM resource WHERE service = :service)"
+            values["service"] = choice.service
     if choice.task is not None:
-        where += " AND p.task = ?4"
-        values += [""] * (3 - len(values)) + [choice.task]
+        where += " AND p.task = :task"
+        values["task"] = choice.task
     rows = connection.execute(
         f"SELECT p.stack, p.state, SUM({column}), SUM(p.n) FROM {source} WHERE {where} GROUP BY p.stack, p.state",
         values,

@@ -179,6 +179,7 @@ class Viewer:
         except ImportError:
             self.intake.note("grpcio is not installed: OTLP is received over HTTP only")
             return None
+        self._listen(options.grpc_port, "--grpc-port").close()  # a taken port is written to stderr by gRPC itself
         try:
             self._grpc = GrpcReceiver(self.intake, self.access, options.host, options.grpc_port)
         except PortTaken:

@@ -55,7 +55,7 @@ class Store:
         self._changed = threading.Condition()
         self._written = 0  # batches
         self._offered = 0
-        self._jobs: list[Callable[[sqlite3.Connection], None]] = []
+        self._jobs: list[tuple[Callable[[sqlite3.Connection], None], threading.Event]] = []
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="viewer-store", daemon=True)
 
@@ -99,17 +99,12 @@ class Store:
             return self._changed.wait_for(lambda: self._written >= target, timeout)
 
     def run(self, job: Callable[[sqlite3.Connection], None]) -> None:
-        """Has a change made by the thread that writes, and waits for it."""
+        """Has a change made by the thread that writes, and waits for it; the limits are applied after it."""
         done = threading.Event()
-
-        def wrapped(connection: sqlite3.Connection) -> None:
-            try:
-                job(connection)
-            finally:
-                done.set()
-
         with self._changed:
-            self._jobs.append(wrapped)
+            if self._is_closing:
+                return
+            self._jobs.append((job, done))
             self._changed.notify_all()
         done.wait()
 
@@ -155,11 +150,11 @@ class Store:
                 self._changed.wait_for(lambda: self._waiting or self._jobs or self._is_closing, timeout)
                 batches = self._take()
                 jobs, self._jobs = self._jobs, []
-                ends = self._is_closing and not self._waiting
+                ends = self._is_closing and not self._waiting  # and no job is added any more
             if batches:
                 self._attempt(lambda batches=batches: self._writer.write(batches))  # type: ignore[misc]
                 is_settled = False
-            for job in jobs:
+            for job, _ in jobs:
                 self._attempt(lambda job=job: job(self._connection))  # type: ignore[misc]
                 self._writer.forget()
             if time.monotonic() >= next_prune or jobs:
@@ -170,6 +165,8 @@ class Store:
                     self._written += len(batches)
                     self.revision += 1
                     self._changed.notify_all()
+                for _, done in jobs:
+                    done.set()
             elif self.settle is not None and not is_settled and not ends:
                 is_settled = self._attempt(self._settle_some) == 0
             if ends:

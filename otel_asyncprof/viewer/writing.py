@@ -18,8 +18,8 @@ _SAMPLE = """INSERT INTO sample(trace_id, span_id, resource, stack, state, task,
     n, wall_ns, cpu_ns, wall, cpu) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 # The span without a parent, else the first whose parent is not there, else the first.
 _ROOT = """SELECT s.span_id, s.name, r.service, s.start_ns, s.end_ns, s.parent_id FROM span s
-    JOIN resource r ON r.id = s.resource WHERE s.trace_id = ?1 ORDER BY s.parent_id IS NOT NULL,
-    EXISTS(SELECT 1 FROM span p WHERE p.trace_id = ?1 AND p.span_id = s.parent_id), s.start_ns, s.span_id LIMIT 1"""
+    JOIN resource r ON r.id = s.resource WHERE s.trace_id = :trace ORDER BY s.parent_id IS NOT NULL,
+    EXISTS(SELECT 1 FROM span p WHERE p.trace_id = :trace AND p.span_id = s.parent_id), s.start_ns, s.span_id LIMIT 1"""
 _SUMS = """SELECT COUNT(*), SUM(error), SUM(query IS NOT NULL), MAX(end_ns) FROM span WHERE trace_id = ?"""
 _TRACE = """INSERT OR REPLACE INTO trace(trace_id, root, operation, service, start_ns, end_ns, duration_ns, spans,
     errors, queries, samples, complete, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""
@@ -98,7 +98,7 @@ class Writer:
 
     def _update_traces(self, traces: Iterable[bytes]) -> None:
         for trace_id in traces:
-            root = self._connection.execute(_ROOT, (trace_id,)).fetchone()
+            root = self._connection.execute(_ROOT, {"trace": trace_id}).fetchone()
             if root is None:  # samples came before their spans
                 continue
             span_id, name, service, start, end, parent = root

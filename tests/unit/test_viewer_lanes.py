@@ -18,7 +18,9 @@ STACKS = {1: (1, 2), 2: (1, 3), 3: (1, 3, 4), 4: (1, 3, 4, 5), 5: (1,)}
 PARENTS = {REQUEST: None, QUERY: REQUEST, OTHER: None}
 
 
-def look(begin: int, end: int, task: str, state: str, stack: int, span: bytes | None = REQUEST, process: int = 1) -> Look:
+def look(
+    begin: int, end: int, task: str, state: str, stack: int, span: bytes | None = REQUEST, process: int = 1
+) -> Look:
     """A look with times in milliseconds."""
     return Look(begin * MS, end * MS, Task(process, "MainThread", task, b""), state, span, [(stack, 1.0)])
 
@@ -26,7 +28,8 @@ def look(begin: int, end: int, task: str, state: str, stack: int, span: bytes | 
 def shown(lanes: list[Lane]) -> list[tuple[str, int, list[tuple[int, int, str]]]]:
     """Names, depths and pieces in milliseconds."""
     return [
-        (lane.task.name, lane.depth, [(p.begin_ns // MS, p.end_ns // MS, p.state) for p in lane.pieces]) for lane in lanes
+        (lane.task.name, lane.depth, [(p.begin_ns // MS, p.end_ns // MS, p.state) for p in lane.pieces])
+        for lane in lanes
     ]
 
 
@@ -66,6 +69,18 @@ def test_of_two_handlers_the_one_with_the_span_above_is_the_awaiter() -> None:
     by = next(lane for lane in lanes if lane.task.name == "child").awaited_by
     assert by is not None
     assert lanes[by.lane].task.name == "mine"
+
+
+def test_a_sibling_that_has_not_begun_yet_is_no_awaiter() -> None:
+    """Before its first step its stack is shorter; that it waits at the same time tells it from who waits for it."""
+    looks = [
+        look(0, 10, "handler", "running", 1),
+        look(10, 20, "early", "ready", 3),
+        look(20, 60, "early", "waiting", 4, QUERY),
+        look(20, 110, "late", "waiting", 4, OTHER),
+    ]
+    lanes = lanes_of(looks, STACKS, FRAMES, PARENTS | {OTHER: REQUEST})
+    assert [(lane.task.name, lane.depth) for lane in lanes] == [("handler", 0), ("early", 1), ("late", 1)]
 
 
 def test_a_task_of_another_process_is_no_awaiter() -> None:

@@ -163,15 +163,19 @@ def test_a_comparison_is_per_run() -> None:
         ("fetch", 2, 10, 200, 0),
         ("dumps", 2, 2, 0, 0),
     ]
-    assert [(found["frames"][change["frame"]][0], change["a_self_us"], change["b_self_us"]) for change in found["functions"]][
-        :1
-    ] == [("fetch", 10, 200)]
+    assert [
+        (found["frames"][change["frame"]][0], change["a_self_us"], change["b_self_us"]) for change in found["functions"]
+    ][:1] == [("fetch", 10, 200)]
 
 
 def test_a_difference_that_few_samples_cannot_tell_is_noise() -> None:
     """10 against 14 samples may be chance; 100 against 400 is none."""
-    few = compared(Half({(1,): Weight([10 * US, 0, 0, 0], 10)}, 1), Half({(1,): Weight([14 * US, 0, 0, 0], 14)}, 1), FRAMES)
-    many = compared(Half({(1,): Weight([US, 0, 0, 0], 100)}, 1), Half({(1,): Weight([4 * US, 0, 0, 0], 400)}, 1), FRAMES)
+    few = compared(
+        Half({(1,): Weight([10 * US, 0, 0, 0], 10)}, 1), Half({(1,): Weight([14 * US, 0, 0, 0], 14)}, 1), FRAMES
+    )
+    many = compared(
+        Half({(1,): Weight([US, 0, 0, 0], 100)}, 1), Half({(1,): Weight([4 * US, 0, 0, 0], 400)}, 1), FRAMES
+    )
     assert few["nodes"]["noise"] == [1, 1]
     assert many["nodes"]["noise"] == [0, 0]
 

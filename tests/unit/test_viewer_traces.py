@@ -89,7 +89,11 @@ ENOUGH = Facts(
 @pytest.mark.parametrize(
     ("change", "reason", "words"),
     [
-        ({"samples": 0, "duration_ns": 3 * MS}, "too_short", "lasted 3 ms; a look is taken every 10 ms. 38 of 412 runs"),
+        (
+            {"samples": 0, "duration_ns": 3 * MS},
+            "too_short",
+            "lasted 3 ms; a look is taken every 10 ms. 38 of 412 runs",
+        ),
         ({"samples": 0, "now_ns": 2000 * MS}, "still_arriving", "on their way"),
         ({"samples": 0, "has_profile": False}, "no_profile", "OTEL_ASYNCPROF_ENABLED"),
         ({"samples": 0}, "not_linked", "no sample is linked"),

@@ -1,0 +1,194 @@
+"""What the viewer keeps, for how long, and where."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from recordings import MS, TRACE, recording, span, traces
+from viewer_client import Client, running_viewer
+
+from otel_asyncprof.formats.recording import Recording
+from otel_asyncprof.viewer.decoding import Batch, decoded_traces
+from otel_asyncprof.viewer.retention import used_bytes
+from otel_asyncprof.viewer.server import CannotStart, Viewer, ViewerOptions
+from otel_asyncprof.viewer.store import Limits, Store, StoreFull
+
+DAY_NS = 24 * 3600 * 10**9
+NO_RECEIVERS = {"grpc_port": None, "http_port": None}
+
+
+def many(n: int, *, at_ns: int, text: str = "x" * 200, first: int = 0) -> Batch:
+    """A batch of traces of one span, a millisecond apart."""
+    batch = Batch()
+    for number in range(first, first + n):
+        root = span(number.to_bytes(8, "big", signed=False) or b"", f"op {number % 5}", 0, 5, note=text)
+        root.trace_id, root.span_id = (number + 1).to_bytes(16), (number + 1).to_bytes(8)
+        root.start_time_unix_nano = at_ns + number * MS
+        root.end_time_unix_nano = root.start_time_unix_nano + MS
+        batch.spans += decoded_traces(traces(root)).spans
+    return batch
+
+
+def test_what_was_received_is_there_after_a_new_start(tmp_path: Path) -> None:
+    """In the file, which nobody else may read."""
+    database = str(tmp_path / "new" / "viewer.db")
+    with running_viewer(database=database, **NO_RECEIVERS) as client:
+        client.load(recording())
+        before = client.get("/api/traces")["traces"]
+    assert stat.S_IMODE(os.stat(tmp_path / "new").st_mode) == 0o700
+    assert sqlite3.connect(database).execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    with running_viewer(database=database, **NO_RECEIVERS) as client:
+        assert client.get("/api/traces")["traces"] == before
+
+
+def test_in_memory_nothing_is_written_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On request."""
+    monkeypatch.chdir(tmp_path)
+    with running_viewer(**NO_RECEIVERS) as client:
+        client.load(recording())
+        assert client.get("/api/status")["database"] == ":memory:"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    """The viewer does not start, and says which file it is."""
+    path = tmp_path / "mine.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE mine(x)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(CannotStart, match=r"mine\.db cannot be used: it is a database of something else"):
+        Viewer(ViewerOptions(database=str(path), ui_port=0, **NO_RECEIVERS))
+    assert sqlite3.connect(path).execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+    path.write_text("no database at all, but long enough to be looked at" * 100)
+    with pytest.raises(CannotStart, match="cannot be used"):
+        Viewer(ViewerOptions(database=str(path), ui_port=0, **NO_RECEIVERS))
+
+
+def test_tables_of_an_older_viewer_are_made_anew(tmp_path: Path) -> None:
+    """What is in them cannot be read any more."""
+    database = str(tmp_path / "viewer.db")
+    with running_viewer(database=database, **NO_RECEIVERS) as client:
+        client.load(recording())
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA user_version=77")
+    connection.commit()
+    connection.close()
+    with running_viewer(database=database, **NO_RECEIVERS) as client:
+        assert client.get("/api/status")["spans"] == 0
+        client.load(recording())
+        assert client.get("/api/status")["spans"] == 2
+
+
+@pytest.fixture(params=["file", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An open store whose limits the test lowers."""
+    path = str(tmp_path / "viewer.db") if request.param == "file" else ":memory:"
+    made = Store(path, Limits(size_bytes=1 << 40, retain_ns=DAY_NS))
+    made.start()
+    yield made
+    made.close()
+
+
+def pruned(store: Store, limits: Limits) -> None:
+    """Applies limits now."""
+    store.limits = limits
+    store.run(lambda connection: None)
+
+
+def count(store: Store, table: str = "trace") -> int:
+    """Rows of a table."""
+    with store.reading() as connection:
+        n: int = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+        return n
+
+
+def test_what_is_too_old_goes_with_all_that_belongs_to_it(store: Store) -> None:
+    """Spans, details, statements and resources; what is young stays."""
+    now = time.time_ns()
+    store.add(many(20, at_ns=now - 2 * DAY_NS))
+    store.add(many(30, at_ns=now, first=100))
+    assert store.flush()
+    pruned(store, Limits(1 << 40, DAY_NS))
+    assert [count(store, table) for table in ("trace", "span", "detail", "resource")] == [30, 30, 30, 1]
+
+
+def test_samples_of_old_traces_go_with_their_stacks_and_frames(tmp_path: Path) -> None:
+    """Nothing is left of a recording that is too old."""
+    with running_viewer(**NO_RECEIVERS) as client:
+        client.viewer.store.limits = Limits(1 << 40, 100 * 365 * DAY_NS)
+        client.load(recording())
+        store = client.viewer.store
+        assert count(store, "stack") > 0
+        pruned(store, Limits(1 << 40, DAY_NS))
+        tables = ("trace", "span", "detail", "sample", "stack", "frame", "query", "resource")
+        assert [count(store, table) for table in tables] == [0] * 8
+
+
+def test_when_there_is_too_much_the_oldest_traces_go(store: Store) -> None:
+    """Until the rest fits; the newest is still there, and the file has shrunk."""
+    now = time.time_ns()
+    store.add(many(800, at_ns=now, text="y" * 3000))
+    assert store.flush()
+    with store.reading() as connection:
+        full = used_bytes(connection)
+    pruned(store, Limits(full // 2, DAY_NS))
+    with store.reading() as connection:
+        assert used_bytes(connection) <= full // 2
+        left = [row[0] for row in connection.execute("SELECT start_ns FROM trace ORDER BY start_ns")]
+    assert 0 < len(left) < 800
+    assert left[-1] == now + 799 * MS
+    assert left == [now + (800 - len(left) + n) * MS for n in range(len(left))]
+    if not store.in_memory:
+        assert os.path.getsize(store.path) <= full // 2 + (1 << 20)
+
+
+def test_more_than_can_wait_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And counted; what waits is written all the same."""
+    monkeypatch.setattr("otel_asyncprof.viewer.store.MAX_QUEUED", 50)
+    store = Store(":memory:")
+    store.add(many(40, at_ns=time.time_ns()))
+    with pytest.raises(StoreFull):
+        store.add(many(40, at_ns=time.time_ns()))
+    assert store.rejected["requests"] == 1
+    store.start()
+    assert store.flush()
+    assert count(store, "span") == 40
+    store.close()
+
+
+def test_what_cannot_be_written_is_said_and_the_viewer_goes_on(tmp_path: Path) -> None:
+    """A full disk, for one."""
+    with running_viewer(**NO_RECEIVERS) as client:
+        store = client.viewer.store
+        store.run(lambda connection: connection.execute("DROP TABLE detail") and None)
+        store.add(many(1, at_ns=time.time_ns()))
+        assert store.flush()
+        (note,) = client.get("/api/status")["notes"]
+        assert note == "the database cannot be written: no such table: detail"
+
+
+def test_a_trace_that_grows_has_its_summary_worked_out_again() -> None:
+    """The list is right after each part."""
+    with running_viewer(**NO_RECEIVERS) as client:
+        full = recording()
+        client.load(Recording([], full.traces))
+        assert listed(client) == 90_000
+        client.load(Recording(full.profiles, []))
+        assert listed(client) == 10_000
+        with client.viewer.store.reading() as connection:
+            row = connection.execute("SELECT samples FROM trace WHERE trace_id = ?", (TRACE,)).fetchone()
+        assert row == (10,)
+
+
+def listed(client: Client) -> int:
+    """The part of the only trace that was not sampled."""
+    (row,) = client.get("/api/traces")["traces"]
+    part: int = row["split"]["not_sampled_us"]
+    return part
