@@ -71,6 +71,18 @@ test("the split of every span on the page adds up to its duration", async () => 
   }
 });
 
+test("speedscope opens the stacks of the slowest request, from this server alone", async () => {
+  await page.goto("/");
+  await page.locator(".trace-list [role=row]").first().click();
+  await page.getByText("Export", { exact: true }).click();
+  const address = await page.getByRole("link", { name: "Open in speedscope" }).getAttribute("href");
+  const other = await open(browser, base);
+  await other.page.goto(address!);
+  await other.page.getByText("Left Heavy").waitFor();
+  await other.page.waitForFunction(() => document.title !== "speedscope");
+  expect(other.outside).toEqual([]);
+});
+
 test("the page keeps its policy with the real server, and asks nobody else", () => {
   expect({ problems: opened.problems, outside: opened.outside }).toEqual({ problems: [], outside: [] });
 });

@@ -1,8 +1,9 @@
-// Collects the licences of the packages whose code is in the built page.
+// What others have written and the built page brings along: their licences, and speedscope as a page of its own.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "vite";
 
+const SPEEDSCOPE = new URL("node_modules/speedscope", import.meta.url).pathname;
 const PACKAGE = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//;
 
 function licenceOf(folder: string): string {
@@ -22,7 +23,21 @@ export const licences: Plugin = {
         if (folder && existsSync(join(folder, "package.json"))) folders.add(folder);
       }
     }
+    folders.add(SPEEDSCOPE);
     const texts = [...folders].map(licenceOf).sort();
     this.emitFile({ type: "asset", fileName: "THIRD_PARTY.txt", source: `${texts.join(`\n\n${"-".repeat(78)}\n\n`)}\n` });
+  },
+};
+
+// Without its sample profile, and without the reader of Java's recordings, which would be most of its size.
+const LEFT_OUT = /^(perf-vertx|jfrview|file-format-schema|favicon-.*\.js|favicon-16|favicon-FOK|release\.txt)/;
+
+export const speedscope: Plugin = {
+  name: "speedscope",
+  generateBundle() {
+    const folder = join(SPEEDSCOPE, "dist/release");
+    for (const name of readdirSync(folder).filter((one) => !LEFT_OUT.test(one))) {
+      this.emitFile({ type: "asset", fileName: `speedscope/${name}`, source: readFileSync(join(folder, name)) });
+    }
   },
 };
