@@ -1,6 +1,7 @@
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { serveMock } from "./mock/server.ts";
+import { licences, speedscope } from "./vendored.ts";
 
 // `npm run dev`: the page with the data in mock/, or with those of a viewer: API=http://127.0.0.1:8418 npm run dev.
 const mock: Plugin = {
@@ -13,7 +14,7 @@ const mock: Plugin = {
 const outDir = "../otel_asyncprof/viewer/static";
 
 export default defineConfig({
-  plugins: [mock],
+  plugins: [mock, licences, speedscope],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   server: process.env["API"] ? { proxy: { "/api": process.env["API"] } } : {},
   build: {

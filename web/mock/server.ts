@@ -8,7 +8,7 @@ import { ATTACK, BEGIN_US, HOLDERS, LANES, NO_HOLDERS, OPERATIONS, QUERIES, ROWS
 
 const STATIC = new URL("../../otel_asyncprof/viewer/static/", import.meta.url);
 const POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
-const TYPES: Record<string, string> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", html: "text/html; charset=utf-8" };
+const TYPES: Record<string, string> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", html: "text/html; charset=utf-8", png: "image/png", woff2: "font/woff2" };
 
 function status(): Status {
   return {
@@ -117,9 +117,9 @@ export function serveMock(request: IncomingMessage, response: ServerResponse, ne
 }
 
 async function servePage(path: string, response: ServerResponse): Promise<void> {
-  const name = /^\/[\w-]+\.(js|css|svg)$/.test(path) ? path.slice(1) : "index.html";
+  const name = /^\/(speedscope\/)?[\w.-]+\.(js|css|svg|png|woff2|html)$/.test(path) ? path.slice(1) : "index.html";
   const body = await readFile(new URL(name, STATIC));
-  response.writeHead(200, { "Content-Type": TYPES[name.split(".").at(-1)!]!, "Content-Security-Policy": POLICY });
+  response.writeHead(200, { "Content-Type": TYPES[name.split(".").at(-1)!]!, "Content-Security-Policy": name.startsWith("speedscope/") ? `${POLICY}; style-src 'self' 'unsafe-inline'` : POLICY });
   response.end(body);
 }
 

@@ -28,7 +28,7 @@ test("every page", async () => {
     profile: "/profile",
     compare: `/compare?a=${encodeURIComponent(`op:${trace.service}/${trace.operation}@fast`)}&b=${encodeURIComponent(`op:${trace.service}/${trace.operation}@slow`)}`,
   };
-  for (const colorScheme of ["light", "dark"] as const) {
+  for (const colorScheme of (process.env["SCHEME"]?.split(",") ?? ["light", "dark"]) as ("light" | "dark")[]) {
     for (const [name, address] of Object.entries(pages)) {
       if (process.env["ONLY"] && !name.startsWith(process.env["ONLY"])) continue;
       const { page, problems } = await open(browser, base, { colorScheme });

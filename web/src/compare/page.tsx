@@ -8,6 +8,7 @@ import { PART_NAMES, SplitBar, STATES } from "../ui/split";
 import { Note, Wait } from "../ui/state";
 import { changed, param, set } from "../ui/url";
 import { DiffGraph } from "./graph";
+import { differing } from "./shades";
 
 export function ComparePage() {
   const [a, b] = [param("a"), param("b")];
@@ -116,7 +117,7 @@ function Summary({ a, b }: { a: Side; b: Side }) {
       </table>
       <table>
         <thead>
-          <tr><th>per run</th><th class="n">A</th><th class="n">B</th><th class="n">difference</th><th /></tr>
+          <tr><th>per run</th><th class="n">A</th><th class="n">B</th><th class="n">difference</th><td /></tr>
         </thead>
         <tbody>
           {rows.map(([name, x, y, fill], i) => (
@@ -148,14 +149,14 @@ export function linkOf(selector: string): string {
 const MOST_ROWS = 25;
 
 function FunctionsTable({ data }: { data: Comparison }) {
-  const rows = [...data.functions].sort((x, y) => Math.abs(y.b_us - y.a_us) - Math.abs(x.b_us - x.a_us)).slice(0, MOST_ROWS);
+  const rows = differing(data).slice(0, MOST_ROWS);
   if (rows.length === 0) return <div />;
   return (
     <section aria-label="Functions">
       <h2>Functions that differ most</h2>
       <table class="wide">
         <thead>
-          <tr><th class="n">A</th><th class="n">B</th><th class="n">difference</th><th>function</th></tr>
+          <tr><th class="n">A</th><th class="n">B</th><th class="n">difference</th><th class="n">itself</th><th>function</th></tr>
         </thead>
         <tbody>
           {rows.map((row) => {
@@ -166,7 +167,8 @@ function FunctionsTable({ data }: { data: Comparison }) {
                 <td class="n">{duration(row.a_us)}</td>
                 <td class="n">{duration(row.b_us)}</td>
                 <td class={`n strong ${row.noise ? "" : row.b_us > row.a_us ? "more" : "less"}`}>{signed(row.b_us - row.a_us)}</td>
-                <td><code>{frame[0]}</code> <span class="dim">{place({ file: frame[1], line: row.line })}</span></td>
+                <td class="n">{signed(row.b_self_us - row.a_self_us)}</td>
+                <td><code class={frame[3] === "own" ? "strong" : ""}>{frame[0]}</code> <span class="dim">{place({ file: frame[1], line: row.line })}</span></td>
               </tr>
             );
           })}
@@ -176,8 +178,10 @@ function FunctionsTable({ data }: { data: Comparison }) {
   );
 }
 
+const FEWEST_RUNS = 3; // of fewer, every attribute is "always there"
+
 function Attributes({ data }: { data: Comparison }) {
-  if (data.attributes.length === 0) return null;
+  if (data.attributes.length === 0 || data.b.runs < FEWEST_RUNS) return null;
   return (
     <section aria-label="Attributes">
       <h2>More often in B</h2>

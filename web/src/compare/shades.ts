@@ -31,3 +31,13 @@ function deltaShade(nodes: Comparison["nodes"], index: number): number {
   const delta = (b - a) / whole;
   return Math.sign(delta) * Math.min(1, Math.sqrt(Math.abs(delta)) * 1.6);
 }
+
+const LEAST_SELF = 0.01; // of the larger side, from which a library's function is worth a row
+
+/** The application's functions and those in which time itself differs, without all that only lies between them. */
+export function differing({ functions, frames, a, b }: Pick<Comparison, "functions" | "frames" | "a" | "b">): Comparison["functions"] {
+  const least = LEAST_SELF * Math.max(a.mean_us, b.mean_us);
+  return functions
+    .filter((row) => frames[row.frame]?.[3] === "own" || Math.abs(row.b_self_us - row.a_self_us) >= least)
+    .sort((x, y) => Math.abs(y.b_us - y.a_us) - Math.abs(x.b_us - x.a_us));
+}

@@ -37,7 +37,7 @@ function Table({ list, chosen }: { list: Operation[]; chosen: string }) {
             <th class="n">p95</th>
             <th class="n">longest</th>
             <th>operation</th>
-            <th />
+            <th>more</th>
           </tr>
         </thead>
         <tbody>

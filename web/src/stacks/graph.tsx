@@ -35,9 +35,14 @@ export function Graph(props: Props) {
   const width = useWidth(box);
 
   const decorate = () => {
-    const { match: matching, selected: chosen } = now.current;
-    select(place.current!)
-      .selectAll<SVGGElement, Drawn<GraphNode>>("g.frame")
+    const { match: matching, selected: chosen, name } = now.current;
+    const frames = select(place.current!).selectAll<SVGGElement, Drawn<GraphNode>>("g.frame");
+    // The library lets new frames grow for a quarter of a second; what is already as it shall be does not move.
+    frames.each(function (node) {
+      this.querySelector("rect")!.setAttribute("width", this.getAttribute("width")!);
+      this.querySelector("div")!.textContent = name(node.data.index);
+    });
+    frames
       .classed("match", (node) => matching?.[node.data.index] === 1)
       .classed("selected", (node) => node.data.index === chosen);
   };

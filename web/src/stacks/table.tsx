@@ -11,6 +11,7 @@ import { VirtualList } from "../ui/virtual";
 import { FrameActions } from "./frame";
 
 const ROW = 26;
+const HIGHEST = 440;
 const COLUMNS: [string, string, (row: FunctionRow) => number | string][] = [
   ["self", "itself", (row) => row.self_us],
   ["total", "total", (row) => row.total_us],
@@ -59,7 +60,7 @@ function Table({ data }: { data: Functions }) {
         ))}
         <span>states</span>
       </div>
-      <VirtualList count={rows.length} rowHeight={ROW} cursor={chosen} label={`Functions, ${plural(rows.length, "row")}`} role="grid" class="function-list">
+      <VirtualList count={rows.length} rowHeight={ROW} cursor={chosen} label={`Functions, ${plural(rows.length, "row")}`} role="grid" highest={HIGHEST}>
         {(index, top) => <Row key={index} row={rows[index]!} whole={data.total_us} top={top} index={index} chosen={index === chosen} choose={() => choose(index)} />}
       </VirtualList>
       {row && (

@@ -10,7 +10,7 @@ import { VirtualList } from "../ui/virtual";
 import { LaneRow, type Selection } from "./lane-row";
 
 const ROW = 26;
-const HIGHEST = 420;
+const HIGHEST = 320;
 const DRAG = 4; // pixels from which a movement selects a time
 const TICKS = 5;
 
@@ -119,20 +119,21 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
         </span>
       </div>
       {hasLoop && (
-        <LaneRow
-          name="event loop"
-          note={`held while something here was ready, ${duration(lanes.holders.ready_us)}`}
-          depth={0}
-          pieces={loopPieces}
-          whole={whole}
-          selection={dragged ?? chosen}
-          tip={(piece) => holderTip(lanes.holders.holders[loop.holder[piece]!]!)}
-          hover={setSaid}
-          click={() => document.getElementById("holders")?.scrollIntoView({ behavior: "smooth" })}
-        />
+        <div role="grid" aria-label="Event loop">
+          <LaneRow
+            name="event loop"
+            note={`held while something here was ready, ${duration(lanes.holders.ready_us)}`}
+            depth={0}
+            pieces={loopPieces}
+            whole={whole}
+            selection={dragged ?? chosen}
+            tip={(piece) => holderTip(lanes.holders.holders[loop.holder[piece]!]!)}
+            hover={setSaid}
+            click={() => document.getElementById("holders")?.scrollIntoView({ behavior: "smooth" })}
+          />
+        </div>
       )}
-      <div class="waterfall-room" style={{ height: `${Math.min(HIGHEST, lanes.lanes.length * ROW + 2)}px` }}>
-        <VirtualList count={lanes.lanes.length} rowHeight={ROW} cursor={cursor} label={`Tasks, ${plural(lanes.lanes.length, "row")}`} role="treegrid">
+              <VirtualList count={lanes.lanes.length} rowHeight={ROW} cursor={cursor} label={`Tasks, ${plural(lanes.lanes.length, "row")}`} role="treegrid" highest={HIGHEST}>
           {(index, top) => {
             const lane = lanes.lanes[index]!;
             const by = lane.awaited_by;
@@ -157,7 +158,6 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
             );
           }}
         </VirtualList>
-      </div>
       <p class="lane-said small" role="status">
         {said || <span class="dim">Draw over a stretch of time to see only its stacks; click a piece for its span, a name for only that task.</span>}
       </p>

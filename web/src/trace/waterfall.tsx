@@ -11,7 +11,7 @@ import { visible } from "./rows";
 const ROW = 26;
 const INDENT = 14;
 const DEEPEST = 18; // levels that are still moved to the right
-const HIGHEST = 420; // pixels
+const HIGHEST = 320; // pixels
 const TICKS = 5;
 
 function closedSpans(): Set<number> {
@@ -64,8 +64,7 @@ export function Waterfall({ trace, selected, choose }: Props) {
         <span class="n">duration</span>
         <span class="n">samples</span>
       </div>
-      <div class="waterfall-room" style={{ height: `${Math.min(HIGHEST, Math.max(rows.length, 2) * ROW + 2)}px` }}>
-        <VirtualList count={rows.length} rowHeight={ROW} cursor={at} label={`Spans of the trace, ${plural(rows.length, "row")}`} role="treegrid">
+              <VirtualList count={rows.length} rowHeight={ROW} cursor={at} label={`Spans of the trace, ${plural(rows.length, "row")}`} role="treegrid" highest={HIGHEST}>
           {(row, top) => {
             const index = rows[row]!;
             const span = trace.spans[index]!;
@@ -86,7 +85,6 @@ export function Waterfall({ trace, selected, choose }: Props) {
             );
           }}
         </VirtualList>
-      </div>
     </div>
   );
 }

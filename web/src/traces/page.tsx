@@ -14,7 +14,8 @@ import { VirtualList } from "../ui/virtual";
 import { Filters, traceFilter } from "./filters";
 import { Scatter } from "./scatter";
 
-const ROW = 34;
+const ROW = 32;
+const HIGHEST = 440;
 const LIMIT = 10_000;
 const QUERIES_SHOWN = 3;
 
@@ -86,7 +87,7 @@ function List({ list }: { list: TraceList }) {
         <span class="n">samples</span>
         <span class="n">at</span>
       </div>
-      <VirtualList count={rows.length} rowHeight={ROW} cursor={cursor} label="Traces" role="grid" class="trace-list">
+      <VirtualList count={rows.length} rowHeight={ROW} cursor={cursor} label="Traces" role="grid" highest={HIGHEST} class="trace-list">
         {(index, top) => <Row key={rows[index]!.trace_id} row={rows[index]!} index={index} top={top} most={most} chosen={index === cursor} />}
       </VirtualList>
       <p class="dim small">

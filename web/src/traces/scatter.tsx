@@ -139,7 +139,7 @@ function draw(
   paint.font = "11px system-ui, sans-serif";
   paint.textAlign = "right";
   const [line, dim, dot, bad, accent] = ["line", "dim", "dot", "blocked", "accent"].map(colour) as [string, string, string, string, string];
-  for (const tick of ticks(to.most, 3)) {
+  for (const tick of ticks(to.most, 5)) {
     paint.fillStyle = line;
     paint.fillRect(LEFT, Math.round(to.y(tick)), width - LEFT - RIGHT, 1);
     paint.fillStyle = dim;

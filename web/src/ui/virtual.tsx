@@ -2,6 +2,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+const BORDERS = 2;
 const AROUND = 8; // rows above and below the view
 
 interface Props {
@@ -10,11 +11,12 @@ interface Props {
   cursor: number; // kept in view when it changes; -1 for none
   label: string;
   role: "grid" | "treegrid";
+  highest?: number; // pixels; given: as high as its rows need, up to that
   class?: string;
   children: (index: number, top: number) => ComponentChildren;
 }
 
-export function VirtualList({ count, rowHeight, cursor, label, role, class: name = "", children }: Props) {
+export function VirtualList({ count, rowHeight, cursor, label, role, highest, class: name = "", children }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [first, last] = useWindow(box, count, rowHeight);
   useLayoutEffect(() => {
@@ -27,7 +29,7 @@ export function VirtualList({ count, rowHeight, cursor, label, role, class: name
   const rows = [];
   for (let index = first; index < last; index++) rows.push(children(index, index * rowHeight));
   return (
-    <div class={`virtual ${name}`} ref={box} role={role} aria-label={label} aria-rowcount={count} tabIndex={0}>
+    <div class={`virtual ${name}`} ref={box} role={role} aria-label={label} aria-rowcount={count} tabIndex={0} style={highest ? { height: `${Math.min(highest, count * rowHeight + BORDERS)}px` } : {}}>
       <div class="virtual-space" role="presentation" style={{ height: `${count * rowHeight}px` }}>
         {rows}
       </div>

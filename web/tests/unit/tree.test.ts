@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fillOfDelta, widths } from "../../src/compare/shades";
+import { differing, fillOfDelta, widths } from "../../src/compare/shades";
 import { depth, nest, neighbour, packageOf, pathTo, patternOf } from "../../src/stacks/tree";
 import { editorUrl } from "../../src/stacks/editor";
 
@@ -52,4 +52,11 @@ test("a compared node is as wide as what is below it needs", () => {
 test("more and less have their own shades, and noise has none", () => {
   expect([0, 1, 2].map((index) => fillOfDelta(nodes, index))).toEqual(["var(--same)", "var(--less-5)", "var(--more-5)"]);
   expect(fillOfDelta({ ...nodes, noise: [1, 1, 1] }, 2)).toBe("var(--same)");
+});
+
+test("what only lies between two functions that differ is not listed", () => {
+  const side = { selector: "", label: "", runs: 1, mean_us: 1000, split: { running_us: 0, waiting_us: 0, ready_us: 0, blocked_us: 0, not_sampled_us: 0 }, samples: 1, queries_per_run: 0 };
+  const row = (frame: number, b_us: number, b_self_us: number) => ({ frame, line: 1, a_us: 0, b_us, a_self_us: 0, b_self_us, noise: false });
+  const frames = (["installed", "own", "installed"] as const).map((kind, i): [string, string, number, typeof kind] => [`f${i}`, "x.py", 1, kind]);
+  expect(differing({ a: side, b: side, frames, functions: [row(0, 900, 0), row(2, 300, 300), row(1, 800, 0)] }).map((one) => one.frame)).toEqual([1, 2]);
 });

@@ -1,0 +1,110 @@
+// What holds for all pages: names are text, lists are long, keys work, both colour schemes.
+import { expect, test } from "vitest";
+import { ATTACK, id } from "../../mock/world";
+import { visit } from "./setup";
+
+const HOSTILE = [
+  "/traces?q=onerror",
+  `/trace/${id(3)}`,
+  `/trace/${id(3)}?view=table`,
+  `/trace/${id(3)}?view=sandwich&fn=${encodeURIComponent(ATTACK)}&file=${encodeURIComponent("/srv/shop/<script>window.hacked=1</script>.py")}`,
+  "/queries",
+  "/query/9",
+  "/profile",
+  `/compare?a=trace:${id(1)}&b=trace:${id(3)}`,
+];
+
+test("a name that is markup is shown as text on every page", async () => {
+  const page = await visit("/");
+  for (const address of HOSTILE) {
+    await page.goto(address);
+    await page.waitForFunction((name) => document.body.textContent!.includes(name), ATTACK);
+    const found = await page.evaluate(() => ({
+      elements: document.querySelectorAll("main img, main script, main iframe").length,
+      hacked: "hacked" in window,
+    }));
+    expect({ address, ...found }).toEqual({ address, elements: 0, hacked: false });
+  }
+});
+
+test("of ten thousand traces and five thousand spans only those in view are in the document", async () => {
+  const page = await visit("/traces");
+  await page.getByText("10 000 traces match").waitFor();
+  expect(await page.locator(".trace-list [role=row]").count()).toBeLessThan(60);
+  await page.goto(`/trace/${id(4)}`);
+  const list = page.getByRole("treegrid");
+  await list.waitFor();
+  expect([await list.getAttribute("aria-rowcount"), (await page.locator(".waterfall [role=row]").count()) < 60]).toEqual(["5000", true]);
+  await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await page.getByRole("row", { name: /step 4999/ }).waitFor();
+});
+
+test("filters narrow the list and stay in the address", async () => {
+  const page = await visit("/traces");
+  await page.getByText("10 000 traces match").waitFor();
+  await page.getByLabel("At least").fill("1.5 s");
+  await page.getByText("1 trace matches").waitFor();
+  expect(new URL(page.url()).searchParams.get("min")).toBe("1.5 s");
+  await page.getByLabel("At least").fill("nonsense");
+  expect(await page.getByLabel("At least").getAttribute("aria-invalid")).toBe("true");
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.getByText("10 000 traces match").waitFor();
+});
+
+test("from the first page to a query's caller without a mouse", async () => {
+  const page = await visit("/traces");
+  await page.getByText("10 000 traces match").waitFor();
+  await page.keyboard.press("j");
+  await page.locator(".trace-list [aria-selected=true]").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Span SELECT" }).waitFor();
+  await page.keyboard.press("k");
+  await page.getByRole("region", { name: "Span load_order" }).waitFor();
+  await page.keyboard.press("h");
+  await page.waitForFunction(() => document.querySelectorAll(".waterfall [role=row]").length === 3);
+  await page.keyboard.press("Escape");
+  await page.getByText("10 000 traces match").waitFor();
+});
+
+test("the sheet of keys opens with ? and closes with Escape; g and a letter change the page", async () => {
+  const page = await visit("/traces");
+  await page.getByText("10 000 traces match").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  await page.getByRole("heading", { name: "Queries", level: 1 }).waitFor();
+});
+
+test("what is marked with m is compared by M", async () => {
+  const page = await visit(`/trace/${id(1)}`);
+  await page.getByRole("region", { name: "Span SELECT" }).waitFor();
+  await page.keyboard.press("m");
+  await page.locator(".top .chip").waitFor();
+  await page.keyboard.press("k");
+  await page.getByRole("region", { name: "Span load_order" }).waitFor();
+  await page.keyboard.press("M");
+  await page.getByRole("region", { name: "Sums" }).waitFor();
+  const query = new URL(page.url()).searchParams;
+  expect([query.get("a"), query.get("b")]).toEqual([`span:${id(1)}:${"a".padStart(16, "0")}`, `span:${id(1)}:${"3".padStart(16, "0")}`]);
+});
+
+test("dark and light follow the system, and the choice is kept", async () => {
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const page = await visit("/queries", { colorScheme: "dark" });
+  await page.getByRole("heading", { name: "Queries" }).waitFor();
+  expect(await background()).toBe("rgb(20, 24, 29)");
+  await page.getByRole("button", { name: /^Colours: auto/ }).click();
+  await page.getByRole("button", { name: /^Colours: dark/ }).click();
+  expect(await background()).toBe("rgb(255, 255, 255)");
+  await page.reload();
+  await page.getByRole("button", { name: /^Colours: light/ }).waitFor();
+  expect(await background()).toBe("rgb(255, 255, 255)");
+});
+
+test("what is not there is said in a sentence", async () => {
+  const page = await visit("/nowhere");
+  await page.getByText("There is no page at /nowhere").waitFor();
+});

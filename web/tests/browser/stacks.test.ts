@@ -1,0 +1,103 @@
+// The graph, the table and the sandwich show the same stacks; search, filters and the address work on all of them.
+import { readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { id } from "../../mock/world";
+import { visit } from "./setup";
+
+const WHOLE = `/trace/${id(1)}?scope=trace`;
+const frame = (page: Page, name: string) => page.locator("g.frame", { hasText: name }).first();
+
+test("a chosen frame says its numbers, and they are those of the table", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "fetch_lines").click();
+  const numbers = page.locator(".frame-bar .numbers");
+  await numbers.waitFor();
+  expect(await numbers.innerText()).toMatch(/total 1\.02 s \(66 %\)\s+itself 0 ms/);
+  await page.getByRole("button", { name: "Table", exact: true }).click();
+  const row = page.getByRole("row", { name: /fetch_lines/ });
+  await row.waitFor();
+  expect(await row.innerText()).toMatch(/0 ms 0 %\s+1\.02 s 66 %/);
+});
+
+test("a search marks what matches and says its share, in the address too", async () => {
+  const page = await visit(WHOLE);
+  await page.getByLabel("Find", { exact: true }).fill("fetch.*service");
+  await page.locator(".matches").getByText("66 %").waitFor();
+  await page.waitForFunction(() => document.querySelectorAll("g.frame.match").length === 1);
+  expect(new URL(page.url()).searchParams.get("find")).toBe("fetch.*service");
+  await page.reload();
+  await page.locator(".matches").getByText("66 %").waitFor();
+});
+
+test("what is no regular expression is taken as text, and that is said", async () => {
+  const page = await visit(`${WHOLE}&find=fetch(`);
+  await page.locator(".matches").getByText("taken as text").waitFor();
+});
+
+test("a hidden frame is gone from graph and table, and x and f do it by keyboard", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "load_order").click();
+  await page.keyboard.press("x");
+  await page.waitForFunction(() => !document.querySelector(".graph")?.textContent?.includes("load_order"));
+  await frame(page, "fetch_lines").click();
+  await page.keyboard.press("f");
+  await page.getByText("1.02 s of 1.84 s").waitFor();
+  expect(new URL(page.url()).searchParams.get("hide")).toBe("^load_order .*orders/service\\.py:");
+});
+
+test("a state is one click, and only its stacks stay", async () => {
+  const page = await visit(WHOLE);
+  await page.locator(".legend button", { hasText: "ready" }).click();
+  await page.getByText("33 samples, 330 ms of 1.84 s").waitFor();
+  expect(new URL(page.url()).searchParams.get("state")).toBe("ready");
+  await page.goBack();
+  await page.getByText("155 samples").last().waitFor();
+});
+
+test("the graph is walked with the arrow keys, zoomed with Enter and 0", async () => {
+  const page = await visit(`/trace/${id(1)}?scope=trace`);
+  const graph = page.getByRole("group", { name: /^Stacks of/ });
+  await graph.waitFor();
+  await graph.focus();
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+  await page.waitForFunction(() => location.search.includes("zoom=5"));
+  const spoken = graph.locator("[aria-live]");
+  expect(await spoken.innerText()).toMatch(/^load_order\s+orders\/service\.py:60: 1\.08 s, 70 %, itself 60 ms$/);
+  const width = () => page.locator("g.frame.selected").evaluate((g) => Number(g.getAttribute("width")));
+  const zoomed = await width();
+  await page.keyboard.press("0");
+  await page.waitForFunction(() => !location.search.includes("zoom"));
+  expect(await width()).toBeLessThan(zoomed * 0.75);
+});
+
+test("the sandwich has callers above and callees below", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "fetch_lines").click();
+  await page.keyboard.press("3");
+  const callers = page.getByRole("group", { name: /^Callers of fetch_lines/ });
+  await callers.waitFor();
+  await callers.getByText("load_order").first().waitFor({ state: "attached" });
+  await page.getByRole("group", { name: /^Callees of fetch_lines/ }).getByText("Connection.fetch").first().waitFor({ state: "attached" });
+});
+
+test("what is exported is what is selected", async () => {
+  const page = await visit(`${WHOLE}&state=waiting`);
+  await page.getByText("Export", { exact: true }).click();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "collapsed stacks" }).click()]);
+  expect(await readFile((await download.path())!, "utf8")).toBe(`/api/export format=collapsed&trace=${id(1)}&scope=trace&state=waiting`);
+});
+
+test("the selection is copied as Markdown", async () => {
+  const page = await visit(`/trace/${id(1)}?scope=children`, { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.getByRole("button", { name: "Copy as Markdown" }).click();
+  await page.getByText("Markdown copied").waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("/api/markdown trace=");
+});
+
+test("a span without samples says why, and offers a wider scope", async () => {
+  const page = await visit(`/trace/${id(2)}?span=${(52).toString(16).padStart(16, "0")}`);
+  await page.getByText("38 of 412 runs of this operation have samples").waitFor();
+  await page.getByRole("button", { name: "Show with children" }).click();
+  expect(new URL(page.url()).searchParams.get("scope")).toBe("children");
+});
