@@ -2,87 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from native_tables import Frame, StackTable
-from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
-from otlp_requests import ALL, TIME, encode
-from recordings import MS, QUERY, REQUEST, TRACE, recording, resource, span
-from recordings import traces as message_of
+from otlp_requests import TIME
+from recordings import REQUEST, TRACE, recording
 from viewer_client import Client, running_viewer
-
-from otel_asyncprof.formats.recording import Recording, read_recording
-from otel_asyncprof.formats.stack_sample import stack_samples
-
-SLOW_TRACE, HOG_TRACE = b"\x51" * 16, b"\x52" * 16
-SERVER, CLIENT = Span.SPAN_KIND_SERVER, Span.SPAN_KIND_CLIENT
-MAIN = Frame("main", "/app/shop.py", 90, 88)
-LIST = Frame("Shop.list", "/app/shop.py", 40, 33)
-HOG = Frame("render", "/app/pdf.py", 12, 3)
-
-
-def in_trace(trace_id: bytes, *spans: Span) -> list[Span]:
-    """The spans in another trace."""
-    for item in spans:
-        item.trace_id = trace_id
-    return list(spans)
-
-
-def spans() -> TracesData:
-    """A slow request with six equal queries, and one that holds the loop meanwhile."""
-    code = {"code__function__name": "Shop.list", "code__file__path": "/app/shop.py", "code__line__number": 40}
-    queries = [
-        span(
-            bytes([n] * 8),
-            "SELECT",
-            10 * n,
-            10 * n + n,
-            kind=CLIENT,
-            parent_span_id=b"\x61" * 8,
-            db__system="pg",
-            **code,
-        )
-        for n in range(1, 7)
-    ]
-    for number, query in enumerate(queries):
-        query.attributes.add(key="db.statement").value.string_value = f"select * from items where id = {number}"
-    root = span(b"\x61" * 8, "GET /items", 0, 200, kind=SERVER, tenant="acme", vip=1)
-    root.status.code = root.status.STATUS_CODE_ERROR
-    root.status.message = "boom"
-    root.events.add(name="exception", time_unix_nano=TIME + 150 * MS)
-    return message_of(
-        *in_trace(SLOW_TRACE, root, *queries), *in_trace(HOG_TRACE, span(b"\x71" * 8, "GET /pdf", 80, 150, kind=SERVER))
-    )
-
-
-def samples() -> list[ProfilesData]:
-    """GET /items: 80 ms waiting, 70 ms ready behind GET /pdf, 40 ms running, the last 10 ms unseen."""
-    table = StackTable()
-    shared = {"thread_name": "MainThread", "thread_id": 77}
-    item = {"link": (SLOW_TRACE, b"\x61" * 8), "task_name": "Task-9", **shared}
-    for number in range(19):
-        state = "waiting" if number < 8 else "ready" if number < 15 else "running"
-        end = TIME + (number + 1) * 10 * MS
-        table.add([MAIN, LIST], state=state, wall_ns=10 * MS, time=end, with_event=True, **item)
-        if state == "ready":
-            hog = {"link": (HOG_TRACE, b"\x71" * 8), "task_name": "Task-8", **shared}
-            table.add([MAIN, HOG], state="running", wall_ns=10 * MS, time=end, with_event=True, **hog)
-    options = {"attributes": ALL, "timeline": True, "resource": resource().SerializeToString()}
-    return [ProfilesData.FromString(request.SerializeToString()) for request in encode(table, **options)]
+from viewer_recording import HOG_TRACE, SLOW_TRACE, viewer_of_three_traces
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """A viewer with three traces of one process."""
-    with running_viewer() as found:
-        base = recording()
-        found.load(Recording([*base.profiles, *samples()], [*base.traces, spans()]))
+    with viewer_of_three_traces() as found:
         yield found
 
 
@@ -349,91 +284,6 @@ def test_two_sides_are_compared_per_run(client: Client) -> None:
     parts = client.get("/api/compare", a="op:shop/GET /items@fast", b="op:shop/GET /items@slow")
     assert (parts["a"]["runs"], parts["b"]["label"]) == (1, "GET /items, p95 and more")
     assert client.page("GET", "/api/compare?a=query:99&b=query:1").status == 404
-
-
-@pytest.mark.parametrize("form", ["otlp", "otlp-json", "pprof", "speedscope", "collapsed", "chrome", "gecko", "html"])
-def test_a_trace_can_be_exported_in_each_format(client: Client, form: str) -> None:
-    """As a file with a name."""
-    reply = client.page("GET", f"/api/export?format={form}&trace={TRACE.hex()}")
-    assert reply.status == 200
-    assert f"asyncprof-{TRACE.hex()}." in reply.headers["content-disposition"]
-    assert len(reply.body) > 200
-
-
-def test_what_is_exported_is_what_came_in(client: Client) -> None:
-    """Stacks, links, states, times and spans: imported elsewhere, all answers are the same."""
-    exported = client.page("GET", f"/api/export?format=otlp-json&trace={TRACE.hex()}&scope=trace").body
-    again = read_recording(exported)
-    before = {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(recording())
-    }
-    assert {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(again)
-    } == before
-    with running_viewer(grpc_port=None, http_port=None) as other:
-        other.load(again)
-        path = f"/api/traces/{TRACE.hex()}"
-        assert other.get(path)["spans"] == client.get(path)["spans"]
-        assert other.get(f"{path}/lanes") == client.get(f"{path}/lanes")
-
-
-def linked(found: Recording) -> list[Any]:
-    """The samples of TRACE."""
-    samples = stack_samples(message.SerializeToString() for message in found.profiles)
-    return [sample for sample in samples if sample.trace_id == int.from_bytes(TRACE)]
-
-
-def test_one_span_can_be_exported_alone(client: Client) -> None:
-    """Its samples and itself."""
-    path = f"/api/export?format=otlp-json&trace={TRACE.hex()}&span={QUERY.hex()}"
-    found = read_recording(client.page("GET", path).body)
-    assert {sample.span_id for sample in linked(found)} == {int.from_bytes(QUERY)}
-    assert [s.name for t in found.traces for r in t.resource_spans for o in r.scope_spans for s in o.spans] == [
-        "SELECT orders"
-    ]
-
-
-def test_markdown_for_an_issue(client: Client) -> None:
-    """Scope, samples, split and the functions with the most time."""
-    text = client.page("GET", f"/api/markdown?trace={TRACE.hex()}&span={REQUEST.hex()}&scope=children").body.decode()
-    assert text.startswith("### GET /orders · 90.0 ms\n")
-    assert "waiting 64%" in text
-    assert "scope: the span with its children, 10 samples" in text
-    assert "| 57.5 ms | 57.5 ms | Connection.fetch |" in text
-
-
-def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client) -> None:
-    """304 for the tag of the last one; the status is always sent."""
-    first = client.page("GET", "/api/traces")
-    again = client.page("GET", "/api/traces", If_None_Match=first.headers["etag"])
-    assert (again.status, again.body) == (304, b"")
-    assert "etag" not in client.page("GET", "/api/status").headers
-
-
-def test_large_answers_are_compressed(client: Client) -> None:
-    """Where the client takes gzip."""
-    import gzip
-
-    reply = client.page("GET", f"/api/traces/{SLOW_TRACE.hex()}", Accept_Encoding="gzip")
-    assert reply.headers["content-encoding"] == "gzip"
-    assert json.loads(gzip.decompress(reply.body))["samples"] == 19
-
-
-def test_changes_are_told_as_they_come(client: Client) -> None:
-    """Server-sent events: the first one at once."""
-    import http.client
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(client.viewer.page_address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
-    connection.request("GET", "/api/events")
-    answer = connection.getresponse()
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    assert answer.readline() == b"event: change\n"
-    change = json.loads(answer.readline().removeprefix(b"data: "))
-    assert change["traces"] == 3
-    assert change["newest_us"] == TIME // 1000 + 80_000
-    connection.close()
 
 
 def test_without_a_timeline_splits_are_shares_and_that_is_said() -> None:
