@@ -245,8 +245,9 @@ static PyObject *stats(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
                          "window", sums.window, "copy_method", reading_method(), "drops", drops);
 }
 
-static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyBool_FromLong(sampler_ignore_thread(os_thread_id()));
+static PyObject *ignore_thread(PyObject *Py_UNUSED(module), PyObject *native_id) {
+    uint32_t id = (uint32_t)PyLong_AsUnsignedLong(native_id);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(sampler_ignore_thread(id));
 }
 
 static PyObject *after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -329,7 +330,7 @@ static PyMethodDef functions[] = {
     {"is_running", is_running, METH_NOARGS, "Whether the sampler thread runs."},
     {"collect", WITH_KEYWORDS(collect), METH_VARARGS | METH_KEYWORDS, "Swaps the tables and encodes what the last interval held."},
     {"stats", stats, METH_NOARGS, "Sums since the start."},
-    {"ignore_thread", ignore_thread, METH_NOARGS, "Leaves the calling thread out of the profile."},
+    {"ignore_thread", ignore_thread, METH_O, "Leaves a thread out of the profile."},
     {"after_fork_in_child", after_fork_in_child, METH_NOARGS, "Forgets the parent's sampler thread."},
     {"exit_signal_is_default", exit_signal_is_default, METH_O, "Whether the kernel acts on a signal by default."},
     {"exit_signal_take", exit_signal_take, METH_VARARGS, "Keeps a signal back that ends the process by default."},

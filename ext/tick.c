@@ -11,6 +11,9 @@
 
 #define MAX_POOL (1u << 26)
 #define FIRST_CAPACITY 256 /* tasks */
+/* Where a hypervisor takes CPU time away, the kernel counts it against whoever ran: a short run may then show no CPU time at all,
+   and what it has changed is found at the latest after so many ticks. */
+#define MAX_REST_TICKS 100
 
 struct tick *tick_new(const struct tick_options *options, const char *asyncio_directory) {
     struct tick *tick = calloc(1, sizeof *tick);
@@ -118,13 +121,14 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     uint64_t faults = safe_copy_faults();
     thread_records_next_tick(&tick->records, tick->threads_whole);
     bool nothing_ran = tick_nothing_ran(tick);
-    if (nothing_ran && tick->settled) {
+    if (nothing_ran && tick->settled && tick->rest_ticks++ < MAX_REST_TICKS) {
         tick->rest_ns += elapsed_ns;
         if (tick->options.timeline) tick_end_rest(tick);
         return;
     }
     tick_end_rest(tick);
     tick->settled = nothing_ran;
+    tick->rest_ticks = 0;
     tick->replay_whole = true;
     tick->n_replay = 0;
     tick->pool_size = 0;

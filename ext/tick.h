@@ -135,10 +135,11 @@ struct tick {
     /* rest */
     struct replay_sample *replay;
     uint32_t n_replay, replay_capacity;
-    bool cpu_is_exact;           /* CPU clocks show even the shortest run, so that rest can be told */
+    bool cpu_is_exact;           /* CPU clocks show even the shortest run, as a rule, so that rest can be told */
     bool replay_whole;           /* it holds all that the last full look has seen */
     bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
     uint64_t rest_ns;            /* since that look, not given to its samples yet */
+    uint32_t rest_ticks;         /* since that look */
     size_t n_threads;            /* in the last full look */
     uint64_t next_thread_id;     /* at that look: another one now means that a thread has come, and perhaps gone */
 

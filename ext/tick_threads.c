@@ -1,6 +1,8 @@
 /* The step that looks at threads: each thread's stack and link of one moment. */
 #include "tick.h"
 
+#include <string.h>
+
 #include "cpython/layout.h"
 #include "drop.h"
 #include "read_object.h"
@@ -118,7 +120,8 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
         tick->loops_known = tick->threads_whole = false;
         return drop_count(DROP_too_many_threads);
     }
-    bool rested = record->rested && record->interval == tick->interval;
+    struct thread_words words = thread_words(thread);
+    bool rested = record->rested && record->interval == tick->interval && memcmp(&words, &record->words, sizeof words) == 0;
     uint64_t used_ns = thread_record_read_cpu(&tick->records, record), faults = safe_copy_faults();
     sight.loop = threads_running_loop(thread);
     if (safe_copy_faults() != faults) {
@@ -127,7 +130,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     }
     if (sight.loop) tick_note_loop(tick, sight.loop);
     record->rested = tick->cpu_is_exact && !used_ns && !sight.loop;
-    record->words = thread_words(thread);
+    record->words = words;
     tick->settled &= !used_ns;
     if (rested && record->rested) { /* the same stack as at the last look */
         sight.link = tick_read_link(tick, thread->context);

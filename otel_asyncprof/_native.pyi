@@ -111,8 +111,8 @@ CallerStack: TypeAlias = tuple[Any, ...]
 def caller_stack() -> CallerStack | None:
     """The calling thread's stitched stack; None where it cannot be read, and before prepare()."""
 
-def ignore_thread() -> bool:
-    """Leaves the calling thread out of the profile: for our own export thread."""
+def ignore_thread(native_id: int, /) -> bool:
+    """Leaves the thread with this id of the kernel's out of the profile: our own export thread."""
 
 def after_fork_in_child() -> None:
     """Forgets the sampler thread of the parent and everything it was writing."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 import threading
 import weakref
 from dataclasses import dataclass
@@ -129,12 +130,14 @@ class Profiler:
                     "this interpreter"
                 )
             with self._busy:
+                pid = os.getpid()
                 self._start_steps()
+                if os.getpid() != pid:  # a signal handler has forked meanwhile, and this is the child
+                    self._undo()
+                    self._start_steps()
             if self._stop_asked or self._shut_down:  # by a signal handler that interrupted the steps
                 self._stop(EXIT_TIMEOUT_MILLIS, keep_given_exporter=not self._shut_down)
                 raise ProfilerUnavailable("this profiler was shut down" if self._shut_down else "it was stopped again")
-            if not _native.is_running():  # a signal handler has forked meanwhile, and this is the child
-                self.after_fork_in_child()
 
     def stop(self, timeout_millis: float = EXIT_TIMEOUT_MILLIS) -> bool:
         """Stops profiling and has the rest exported; true when that was done in time. Harmless when nothing runs."""
@@ -206,8 +209,7 @@ class Profiler:
             self._resource_reader.read(self._provider())
             _exit.call_at_exit(_shut_down_at_exit)
             _fork.end_with_multiprocessing(_shut_down_at_exit)
-            self._start_sampler()
-            self._start_export_thread()
+            self._start_threads()
             span_processor.watch(self.config)
             _metrics.begin(self._health, self._meter_provider)
         except BaseException as error:
@@ -217,10 +219,16 @@ class Profiler:
             reason = str(error) if isinstance(error, AsyncProfError) else f"{type(error).__name__}: {error}"
             raise ProfilerUnavailable(reason) from error
 
-    def _start_sampler(self) -> None:
-        config = self.config
+    def _start_threads(self) -> None:
+        """The sampler last: nothing of this is to be seen in the profile."""
         assert self._exporter is not None
         self._lost_before = _metrics.Lost.until_now(_native.stats(), self._exporter)
+        self._copy_report = _copy_method.CopyMethodReport()
+        self._start_export_thread()
+        self._start_sampler()
+
+    def _start_sampler(self) -> None:
+        config = self.config
         _native.start(
             rate=config.rate,
             max_frames=config.max_frames,
@@ -236,7 +244,6 @@ class Profiler:
             no_signal_handlers=False,
             tasks_per_tick=self._tasks_per_tick,
         )
-        self._copy_report = _copy_method.CopyMethodReport()
         self._copy_report.update(_native.stats()["copy_method"])
 
     def _start_export_thread(self) -> None:
@@ -245,7 +252,7 @@ class Profiler:
         self._periodic = PeriodicExport(
             self._collect, self._exporter, self.config.interval, self._prepare_thread, self._settle, watch
         )
-        self._periodic.start()
+        _native.ignore_thread(self._periodic.start())
         watch.take_signals()
 
     def _stop(self, timeout_millis: float, *, keep_given_exporter: bool) -> bool:
@@ -316,7 +323,6 @@ class Profiler:
         return self._tracer_provider or trace.get_tracer_provider()
 
     def _prepare_thread(self) -> None:
-        _native.ignore_thread()
         suppress_instrumentation()
         self._resource_reader.read(self._provider())  # in the child of a fork, where it is read anew
 
@@ -354,8 +360,7 @@ class Profiler:
         _metrics.after_fork_in_child()
         try:
             exporter.after_fork()
-            self._start_export_thread()
-            self._start_sampler()  # last: nothing of this is to be seen in the child's profile
+            self._start_threads()
             _fork.end_with_multiprocessing(_shut_down_at_exit, forked_just_now=True)
         except Exception as error:
             self._forget_run()

@@ -73,14 +73,15 @@ class PeriodicExport:
         self.failed_intervals = 0
         self._thread = threading.Thread(target=self._run, name="otel-asyncprof-export", daemon=True)
 
-    def start(self) -> None:
-        """Starts the thread; RuntimeError when the system gives none."""
+    def start(self) -> int:
+        """Starts the thread and gives the kernel's id of it; RuntimeError when the system gives none."""
         self._ending.begin()
         try:
             start_with_room(self._thread)
         except RuntimeError:
             self._ending.end()
             raise
+        return self._thread.native_id or 0
 
     def force_flush(self, timeout: float) -> bool:
         """Has everything seen until now exported; false when that fails or takes longer than timeout seconds."""

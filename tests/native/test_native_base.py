@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from native.base_sources import ROOT, SOURCES, STRICT
 
+pytestmark = pytest.mark.without_python
+
 SANITIZE = ["-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 PORTABLE = "-DSAFE_COPY_FORCE_PORTABLE"
 # ASan's longjmp takes milliseconds, and the portable copy is exempt from it anyway: UBSan only.

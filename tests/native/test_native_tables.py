@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.without_python
+
 HERE = Path(__file__).parent
 EXT = HERE.parent.parent / "ext"
 TABLES = ["drop.c", "arena.c", "intern_table.c", "string_table.c", "stack_table.c"]

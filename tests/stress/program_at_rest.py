@@ -53,7 +53,7 @@ async def in_wait() -> None:
 
 
 async def limited() -> None:
-    await asyncio.wait_for(start("limited"), FAR_SECONDS)
+    await asyncio.wait_for(start("limited task"), FAR_SECONDS)
 
 
 async def limited_coroutine() -> None:
@@ -61,7 +61,7 @@ async def limited_coroutine() -> None:
 
 
 async def completing() -> None:
-    for first in asyncio.as_completed([start("completing"), start("completing too")]):
+    for first in asyncio.as_completed([start("completed"), start("completed too")]):
         await first
 
 

@@ -50,8 +50,8 @@ def test_the_program_at_rest_is_seen_as_python_describes_it(swept: Found) -> Non
     assert [(task, end, chains[task]) for task, end in ends if end != chains[task]] == []
     assert sorted(sample.task for sample in swept["exact"] if sample.task) == sorted(
         [
-            *("await_each_other", "beside the blocked", "completing", "completing too", "eager child", "ended"),
-            *("inner", "iterating", "leaf of a cycle", "limited", "limited coroutine", "member", "next_of"),
+            *("await_each_other", "beside the blocked", "completed", "completed too", "eager child", "ended"),
+            *("inner", "iterating", "leaf of a cycle", "limited task", "limited coroutine", "member", "next_of"),
             *("of an ended span", "shared", "shielded", "sibling", "spawned", "spawned by query", "throwing"),
             *("waited", "waited too", "wrapping"),
         ]

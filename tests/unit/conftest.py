@@ -76,8 +76,9 @@ class FakeNative(SimpleNamespace):
             "drops": {"too_deep": 3, "late_tick": 0},
         }
 
-    def ignore_thread(self) -> None:
-        self.ignored_threads.append(threading.current_thread().name)
+    def ignore_thread(self, native_id: int) -> None:
+        self._step("ignore")
+        self.ignored_threads += [each.name for each in threading.enumerate() if each.native_id == native_id]
 
     def after_fork_in_child(self) -> None:
         self._step("after_fork_in_child")

@@ -13,7 +13,7 @@ from otel_asyncprof import Profiler, ProfilerConfig, ProfilerUnavailable, _platf
 from otel_asyncprof.export import InMemoryProfileExporter, ProfileExporter
 from otel_asyncprof.testing import capture
 
-STARTED = ["anchors", "self_check", "install", "register", "start"]
+STARTED = ["anchors", "self_check", "install", "register", "ignore", "start"]
 
 
 def make(exporter=None, **options):
@@ -63,11 +63,10 @@ def test_the_sampler_gets_the_options(native):
 
 
 def test_the_export_thread_is_left_out_of_the_profile(native):
-    """It says so itself, before anything else."""
-    profiler = make()
-    profiler.start()
-    profiler.force_flush()
+    """From the sampler's first look on."""
+    make().start()
     assert native.ignored_threads == ["otel-asyncprof-export"]
+    assert native.calls.index("ignore") < native.calls.index("start")
 
 
 def test_a_second_start_does_nothing(native, warnings_logged):
@@ -139,14 +138,14 @@ def test_a_start_that_fails_leaves_nothing_behind(native, step, done, warnings_l
     native.fail_at = step
     profiler = make()
     assert profiler.start() is False
-    assert native.calls == [*done, "stop", "uninstall"]
+    assert [call for call in steps(native) if call != "collect"] == [*done, "stop", "uninstall"]
     assert warnings_logged() == [f"otel_asyncprof does not profile this process: RuntimeError: {step} failed"]
     native.fail_at = None
     assert profiler.start() is True
 
 
 def test_a_system_without_another_thread_is_a_refusal(native, monkeypatch, warnings_logged):
-    """The sampler is stopped again."""
+    """The sampler is not started."""
 
     def refuse(self):
         raise RuntimeError("can't start new thread")
@@ -154,7 +153,7 @@ def test_a_system_without_another_thread_is_a_refusal(native, monkeypatch, warni
     monkeypatch.setattr(_profiler.ResourceReader, "read", lambda self, provider: (b"", ""))
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert make().start() is False
-    assert native.calls == [*STARTED, "stop", "uninstall"]
+    assert native.calls == [*STARTED[:-2], "stop", "uninstall"]
     assert warnings_logged() == [
         "otel_asyncprof does not profile this process: RuntimeError: can't start new thread",
     ]
@@ -344,7 +343,7 @@ def test_a_child_of_a_fork_profiles_itself(native):
     if child == 0:
         native_calls = native.calls[native.calls.index("collect") + 1 :]
         ok = profiler.stop() and exporter.get_finished_requests() == (b"request 2",)
-        ok = ok and [call for call in native_calls if call != "register"] == ["after_fork_in_child", "start"]
+        ok = ok and [call for call in native_calls if call != "register"] == ["after_fork_in_child", "ignore", "start"]
         os._exit(0 if ok else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert profiler.is_running
