@@ -19,7 +19,8 @@ bool asyncio_offsets_fit(const uint64_t words[ASYNCIO_OFFSETS_WORDS], uint64_t t
     uint64_t interp = words[INTERP_SIZE], thread = words[THREAD_SIZE];
     if (words[TASK_SIZE] != task_size || interp != layout.interp_size || interp > MAX_LAYOUT_OFFSET || thread > MAX_LAYOUT_OFFSET)
         return false;
-    return is_inside(words[TASK_NAME], FUTURE_HEAD, 2 * WORD, task_size) && is_inside(words[TASK_AWAITED_BY], FUTURE_HEAD, WORD, task_size) &&
+    return is_inside(words[TASK_NAME], FUTURE_HEAD, 2 * WORD, task_size) &&
+           is_inside(words[TASK_AWAITED_BY], FUTURE_HEAD, WORD, task_size) &&
            is_inside(words[TASK_IS_TASK], FUTURE_HEAD + STATE, 1, task_size) && words[TASK_IS_TASK] % STATE == 0 &&
            is_inside(words[TASK_AWAITED_BY_IS_SET], FUTURE_HEAD, 1, task_size) &&
            is_inside(words[TASK_COROUTINE], FUTURE_HEAD + WORD, WORD, task_size) &&
