@@ -98,13 +98,8 @@ def _types() -> dict[str, type]:
 
 def _asyncio_objects() -> dict[str, Any]:
     """The sets of tasks, and the builtin by which a future wakes the task that awaits it."""
-<<<<<<< HEAD
-    # Its C module must not be imported before asyncio itself, and so not by name. 3.12 split _all_tasks into two; from 3.14 on
-    # the C module keeps a set of its own, where foreign tasks register.
-=======
     # The C module must not be imported before asyncio itself, and so not by name.
     # 3.12 split _all_tasks into two; from 3.14 on the C module keeps a set of its own, where foreign tasks register.
->>>>>>> py314
     python_tasks = getattr(asyncio.tasks, "_scheduled_tasks", None)
     if python_tasks is None:
         python_tasks = asyncio.tasks._all_tasks  # type: ignore[attr-defined]

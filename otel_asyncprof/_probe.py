@@ -13,11 +13,7 @@ PROBE_NAME = "otel_asyncprof probe"
 
 @contextlib.contextmanager
 def _entered(loop: "ProbeLoop") -> Generator[None]:
-<<<<<<< HEAD
-    """From CPython 3.14 on a task runs only in the loop of its thread, and while no other does: ours steps aside."""
-=======
     """From 3.14 on a task runs only in its thread's loop, and while no other task does: ours steps aside."""
->>>>>>> py314
     swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)
     outer = asyncio._get_running_loop()
     task = swap(outer, None) if outer is not None and swap is not None else None

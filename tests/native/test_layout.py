@@ -235,18 +235,8 @@ def test_positions_in_the_published_table_are_those_of_its_header(python: Interp
     of_3_13 = re.search(r" in_3_13\[\] = \{(.*?)\n\};", source, re.DOTALL)
     assert of_3_13
     fields = set(re.findall(r"\{\d+, \w+, &layout\.(\w+), ", of_3_13.group(1)))
-<<<<<<< HEAD
-    positions = {"gil", "gil_locked", "gil_holder", "object_size", "object_type"}
-    assert pairs.keys() == fields | positions | {
-        "COOKIE",
-        "VERSION",
-        "FREE_THREADED",
-        "offset of the table in _PyRuntime",
-    }
-=======
     fields |= {"gil", "gil_locked", "gil_holder", "object_size", "object_type"}
     assert pairs.keys() == fields | {"COOKIE", "VERSION", "FREE_THREADED", "offset of the table in _PyRuntime"}
->>>>>>> py314
 
 
 @every_interpreter

@@ -17,22 +17,8 @@ EXT = HERE.parent.parent / "ext"
 TABLES = ["drop.c", "arena.c", "intern_table.c", "string_table.c", "stack_table.c"]
 READERS = [
     *(f"cpython/{path.name}" for path in sorted((EXT / "cpython").glob("*.c"))),
-<<<<<<< HEAD
-    *(
-        "drop.c",
-        "os/linux.c",
-        "read_object.c",
-        "read_dict.c",
-        "coroutine.c",
-        "tasks.c",
-        "task_list.c",
-        "threads.c",
-        "unwind.c",
-    ),
-=======
     *("drop.c", "os/linux.c", "read_object.c", "read_dict.c"),
     *("coroutine.c", "tasks.c", "task_list.c", "threads.c", "unwind.c"),
->>>>>>> py314
     *(path.name for path in sorted(EXT.glob("safe_copy*.c"))),
 ]
 PROGRAMS = {
