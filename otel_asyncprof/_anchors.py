@@ -110,7 +110,7 @@ def _asyncio_objects() -> dict[str, Any]:
     with loop.suspended(loop.await_future(future)):
         wakeup = future._callbacks[0][0]
     return {
-        "scheduled_tasks": scheduled.data,  # type: ignore[union-attr]
+        "scheduled_tasks": scheduled.data,
         "python_tasks": python_tasks.data if python_tasks is not scheduled else None,
         "eager_tasks": getattr(asyncio.tasks, "_eager_tasks", None),
         "current_tasks": asyncio.tasks._current_tasks,  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The viewer and the demo's shop under load, sending to it; the page's address on stdout, the end with that of stdin."""
+"""The viewer and the demo's shop under load, sending to it; the page's address on stdout, until stdin ends."""
 
 import os
 import re
