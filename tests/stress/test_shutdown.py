@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from integration.applications import environment
 from integration.collectors import SILENT, Collector, HttpCollector
 from stress.deaf_collectors import DEAF, Deaf
+from stress.ends import HUP, INT, START, TERM, Outcome, finish, start
 
 from otel_asyncprof.formats.stack_sample import stack_samples
 
-TERM, INT, HUP = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
 AT_ONCE = 4  # processes
-PATIENCE = 120.0
-
-PROLOGUE = """
-import asyncio, logging, os, signal, sys, threading, time
-logging.basicConfig(format="LOG %(message)s")
-from otel_asyncprof import Profiler
-def last_moments():
-    end = time.thread_time() + 0.15
-    while time.thread_time() < end:
-        pass
-def ready():
-    last_moments()
-    print("ready", flush=True)
-profiler = Profiler({options})
-"""
-START = "profiler.start()\n"
 
 
 @dataclass(frozen=True)
@@ -193,48 +174,6 @@ CASES = {
 }
 
 
-def start(code: str, options: str = "", *, stdin: int = subprocess.DEVNULL, **variables: str) -> subprocess.Popen[str]:
-    """A process that is about to say that it is ready."""
-    return subprocess.Popen(
-        [sys.executable, "-c", PROLOGUE.format(options=options) + code],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment() | variables,
-    )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a process ended."""
-
-    status: int
-    stdout: str
-    stderr: str
-    seconds: float  # from the signals to the end
-
-    @property
-    def log(self) -> list[str]:
-        """What was logged."""
-        return [line for line in self.stderr.splitlines() if line.startswith("LOG ")]
-
-
-def finish(process: subprocess.Popen[str], signals: tuple[signal.Signals, ...]) -> Outcome:
-    """Sends the signals once it is ready, and waits for its end."""
-    assert process.stdout is not None
-    watchdog = threading.Timer(PATIENCE, process.kill)
-    watchdog.start()
-    with process:
-        assert process.stdout.readline() == "ready\n", process.communicate()
-        since = time.monotonic()
-        for number in signals:
-            process.send_signal(number)
-        stdout, stderr = process.communicate("\n" if process.stdin else None)
-    watchdog.cancel()
-    return Outcome(process.returncode, stdout, stderr, time.monotonic() - since)
-
-
 def run_case(case: Case) -> tuple[Outcome, Collector]:
     """Runs a case with a collector of its own."""
     with HttpCollector() as collector:
@@ -299,23 +238,29 @@ def test_a16_a_collector_that_takes_nothing_delays_the_end_by_the_timeout_alone(
     assert outcome.seconds < 30
 
 
-@pytest.mark.parametrize("end", ["time.sleep(1000)", "asyncio.run(asyncio.sleep(1000))", "sys.exit(3)"])
+INTERRUPTED = {
+    "sleeping": "ready(); time.sleep(1000)",
+    "in asyncio": "async def main(): ready(); await asyncio.sleep(1000)\nasyncio.run(main())",
+    "exiting": "ready(); sys.exit(3)",
+}
+
+
+@pytest.mark.parametrize("end", INTERRUPTED)
 def test_an_interrupt_during_the_last_export_ends_the_process(end: str) -> None:
     """The collector is silent: a second Ctrl-C says that nobody is to wait for it, and shows nothing of ours."""
     with HttpCollector(SILENT) as collector:
-        process = start(START + "ready(); " + end, OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint)
-        exits = end.startswith("sys.exit")
+        process = start(START + INTERRUPTED[end], OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint)
 
         def interrupt_the_export() -> None:
             assert collector.wait_for(lambda: len(collector.profiles) == 1)
             process.send_signal(INT)
 
         threading.Thread(target=interrupt_the_export, daemon=True).start()
-        outcome = finish(process, () if exits else (INT,))
-    assert outcome.status == (3 if exits else -INT)
+        outcome = finish(process, () if end == "exiting" else (INT,))
+    assert outcome.status == (3 if end == "exiting" else -INT)
     assert outcome.log == []
     assert "otel_asyncprof" not in outcome.stderr
-    assert "ignored" not in outcome.stderr
+    assert "ignored" not in outcome.stderr, outcome.stderr
 
 
 def test_a_main_thread_that_never_runs_python_dies_all_the_same() -> None:
