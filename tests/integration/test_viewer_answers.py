@@ -1,30 +1,31 @@
-"""What the API answers about a known recording, number for number."""
+"""What the API answers about a known recording, number for number: traces, spans, tasks, statements."""
 
 from __future__ import annotations
 
+import gzip
+import http.client
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from otlp_requests import TIME
-from recordings import REQUEST, TRACE, recording
+from recordings import TRACE
 from viewer_client import Client, running_viewer
-from viewer_recording import HOG_TRACE, SLOW_TRACE, viewer_of_three_traces
+from viewer_recordings import HOG_TRACE, SLOW_TRACE, split, three_traces
+
+DECLARED = Path(__file__).parents[2] / "web" / "src" / "api.ts"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """A viewer with three traces of one process."""
-    with viewer_of_three_traces() as found:
+    with running_viewer() as found:
+        found.load(three_traces())
         yield found
-
-
-def split(running: int = 0, waiting: int = 0, ready: int = 0, blocked: int = 0, not_sampled: int = 0) -> dict[str, int]:
-    """In milliseconds."""
-    values = {"running": running, "waiting": waiting, "ready": ready, "blocked": blocked, "not_sampled": not_sampled}
-    return {f"{state}_us": value * 1000 for state, value in values.items()}
 
 
 def operations(client: Client, **query: Any) -> list[str]:
@@ -181,62 +182,6 @@ def test_lanes_show_tasks_on_the_traces_axis(client: Client) -> None:
     ]
 
 
-def names_and_times(found: dict[str, Any]) -> list[tuple[str, int]]:
-    """The nodes of a tree with their totals."""
-    nodes = found["nodes"]
-    names = ["" if number < 0 else found["frames"][number][0] for number in nodes["frame"]]
-    return list(zip(names, nodes["total_us"], strict=True))
-
-
-def test_the_three_scopes_of_a_span_fit_together(client: Client) -> None:
-    """The span itself, with its children, the whole trace; totals are what the splits say."""
-    asked = {"trace": TRACE.hex(), "span": REQUEST.hex()}
-    own, tree, whole = (client.get("/api/stacks", **asked, scope=scope) for scope in ("self", "children", "trace"))
-    assert [found["samples"] for found in (own, tree, whole)] == [2, 10, 10]
-    assert [found["total_us"] for found in (own, tree, whole)] == [40_000, 80_000, 80_000]
-    span = client.get(f"/api/traces/{TRACE.hex()}")["spans"][0]
-    assert tree["split"] == span["split"]
-    assert [name for name, _ in names_and_times(own)] == ["", "main", "Shop.handler", "gefährlich;<b>\u2028</script>"]
-    assert names_and_times(tree) == names_and_times(whole)
-    assert own["thin"]["reason"] == "few_samples"
-
-
-def test_a_selection_on_the_time_axis_and_of_a_task_and_of_a_state(client: Client) -> None:
-    """What the lanes filter."""
-    trace = {"trace": TRACE.hex()}
-    assert client.get("/api/stacks", **trace, task="Task-2")["total_us"] == 75_000
-    assert client.get("/api/stacks", **trace, weight="task")["total_us"] == 115_000
-    assert client.get("/api/stacks", **trace, weight="cpu")["total_us"] == 20_000
-    assert client.get("/api/stacks", **trace, state="blocked")["split"] == {
-        **split(),
-        "blocked_us": 12_500,
-        "not_sampled_us": 77_500,
-    }
-    part = client.get("/api/stacks", **trace, from_us=15_000, to_us=40_000)
-    assert (part["duration_us"], part["total_us"]) == (25_000, 25_000)
-
-
-def test_search_tells_its_share(client: Client) -> None:
-    """Stacks with a match, each once."""
-    found = client.get("/api/stacks", trace=TRACE.hex(), find="fetch")
-    assert found["matches"] == {"nodes": 2, "us": 57_500, "share": 0.7188}
-    assert found["find_error"] is None
-    assert client.get("/api/stacks", trace=TRACE.hex(), find="fetch(")["find_error"]
-    assert client.get("/api/functions", trace=TRACE.hex(), focus="fetch")["total_us"] == 57_500
-    hidden = client.get("/api/stacks", trace=TRACE.hex(), hide="Connection|handler", library=1)
-    assert names_and_times(hidden)[1:3] == [("main", 80_000), ("fetch_lines", 57_500)]
-
-
-def test_the_sandwich_of_a_function(client: Client) -> None:
-    """Callers above it, callees below, the traces with it."""
-    found = client.get("/api/sandwich", trace=TRACE.hex(), function="Shop.handler", file="/app/shop.py")
-    assert [name for name, _ in names_and_times(found["callers"])] == ["", "Shop.handler", "main"]
-    assert [name for name, _ in names_and_times(found["callees"])][:3] == ["", "Shop.handler", "fetch_lines"]
-    assert found["traces"] == [{"trace_id": TRACE.hex(), "operation": "GET /orders", "us": 120_000}]
-    assert found["lines"] == [[20, 80_000]]
-    assert client.page("GET", "/api/sandwich?function=nobody&file=x").status == 404
-
-
 def test_statements_are_grouped_with_their_callers(client: Client) -> None:
     """The most time first; exact and sampled callers apart."""
     found = client.get("/api/queries")
@@ -270,37 +215,33 @@ def test_one_statement_in_detail(client: Client) -> None:
     assert client.page("GET", "/api/queries/999").status == 404
 
 
-def test_two_sides_are_compared_per_run(client: Client) -> None:
-    """A span with a trace, and an operation's slow with its fast runs."""
-    found = client.get("/api/compare", a=f"span:{TRACE.hex()}:{REQUEST.hex()}", b=f"trace:{SLOW_TRACE.hex()}")
-    assert (found["a"]["label"], found["b"]["label"]) == ("GET /orders", "GET /items")
-    assert (found["a"]["mean_us"], found["b"]["mean_us"]) == (90_000, 200_000)
-    assert found["b"]["split"] == split(running=40, waiting=80, ready=70, not_sampled=10)
-    assert (found["a"]["queries_per_run"], found["b"]["queries_per_run"]) == (1, 6)
-    assert found["nodes"]["a_us"][0] == 80_000
-    assert found["nodes"]["b_us"][0] == 190_000
-    assert found["holders"]["b"][0]["operation"] == "GET /pdf"
-    assert found["attributes"][0] == {"key": "tenant", "value": "acme", "a_share": 0.0, "b_share": 1.0}
-    parts = client.get("/api/compare", a="op:shop/GET /items@fast", b="op:shop/GET /items@slow")
-    assert (parts["a"]["runs"], parts["b"]["label"]) == (1, "GET /items, p95 and more")
-    assert client.page("GET", "/api/compare?a=query:99&b=query:1").status == 404
+def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client) -> None:
+    """304 for the tag of the last one; the status is always sent."""
+    first = client.page("GET", "/api/traces")
+    again = client.page("GET", "/api/traces", If_None_Match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    assert "etag" not in client.page("GET", "/api/status").headers
 
 
-def test_without_a_timeline_splits_are_shares_and_that_is_said() -> None:
-    """60 ms of tasks side by side in 90 ms; no lanes."""
-    with running_viewer(grpc_port=None, http_port=None) as other:
-        other.load(recording(timeline=False))
-        trace = other.get(f"/api/traces/{TRACE.hex()}")
-        assert trace["timeline"] is False
-        for item in trace["spans"]:
-            assert sum(item["split"].values()) == item["duration_us"]
-        assert trace["spans"][1]["split"] == split(waiting=80)
-        root = other.get(f"/api/stacks?trace={TRACE.hex()}&scope=trace")
-        assert root["total_us"] == 90_000
-        assert other.get(f"/api/traces/{TRACE.hex()}/lanes")["lanes"] == []
+def test_large_answers_are_compressed(client: Client) -> None:
+    """Where the client takes gzip."""
+    reply = client.page("GET", f"/api/traces/{SLOW_TRACE.hex()}", Accept_Encoding="gzip")
+    assert reply.headers["content-encoding"] == "gzip"
+    assert json.loads(gzip.decompress(reply.body))["samples"] == 19
 
 
-DECLARED = Path(__file__).parents[2] / "web" / "src" / "api.ts"
+def test_changes_are_told_as_they_come(client: Client) -> None:
+    """Server-sent events: the first one at once."""
+    parts = urlsplit(client.viewer.page_address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    connection.request("GET", "/api/events")
+    answer = connection.getresponse()
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.readline() == b"event: change\n"
+    change = json.loads(answer.readline().removeprefix(b"data: "))
+    assert change["traces"] == 3
+    assert change["newest_us"] == TIME // 1000 + 80_000
+    connection.close()
 
 
 def declared(name: str) -> set[str]:

@@ -1,9 +1,6 @@
-"""A recording of three traces of one process that is known number for number, and a viewer that has it."""
+"""A recording whose every number is known: a slow request behind one that holds the loop, and a third one."""
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
 
 from native_tables import Frame, StackTable
 from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
@@ -11,7 +8,6 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 from otlp_requests import ALL, TIME, encode
 from recordings import MS, recording, resource, span
 from recordings import traces as message_of
-from viewer_client import Client, running_viewer
 
 from otel_asyncprof.formats.recording import Recording
 
@@ -72,10 +68,13 @@ def samples() -> list[ProfilesData]:
     return [ProfilesData.FromString(request.SerializeToString()) for request in encode(table, **options)]
 
 
-@contextlib.contextmanager
-def viewer_of_three_traces() -> Iterator[Client]:
-    """Those of recordings.py among them."""
-    with running_viewer() as found:
-        base = recording()
-        found.load(Recording([*base.profiles, *samples()], [*base.traces, spans()]))
-        yield found
+def three_traces() -> Recording:
+    """GET /orders, GET /items and GET /pdf of one process."""
+    base = recording()
+    return Recording([*base.profiles, *samples()], [*base.traces, spans()])
+
+
+def split(running: int = 0, waiting: int = 0, ready: int = 0, blocked: int = 0, not_sampled: int = 0) -> dict[str, int]:
+    """In milliseconds."""
+    values = {"running": running, "waiting": waiting, "ready": ready, "blocked": blocked, "not_sampled": not_sampled}
+    return {f"{state}_us": value * 1000 for state, value in values.items()}
