@@ -102,7 +102,7 @@ static void run_awaited(void) {
 
 /* Some slots of a set, as a tick looks at them: at most 4096, wherever they are. */
 static void run_task_sets(void) {
-    mutate_allow(2);
+    mutate_allow(2 * 3);
     struct task_set sets[] = {task_set_scheduled(), task_set_eager()};
     for (size_t i = 0; i < 2; i++)
         for (uint64_t done = 0; done < 4096 && done < sets[i].slots; done += TASK_SET_SLOTS_PER_READ) {

@@ -54,7 +54,7 @@ static void run_numbers(void) {
     for (size_t i = 0; i < n_chosen; i++) {
         uint8_t *large = exactly(16), *small = exactly(8);
         int64_t value;
-        mutate_allow(3 * (2 + READS_OF_TYPE));
+        mutate_allow(3 * (3 + READS_OF_TYPE));
         read_int(chosen[i], &value);
         read_int_bytes(chosen[i], large, 16);
         read_int_bytes(chosen[i], small, 8);
@@ -87,7 +87,7 @@ static void run_containers(void) {
         read_dict_value(dicts[i], anchors.name_running_loop, &value);
         free(values);
     }
-    mutate_allow(READS_OF_KEYS + (2 + READS_OF_TYPE) * (1u << 16)); /* each key may have to be read */
+    mutate_allow(READS_OF_KEYS + (3 + READS_OF_TYPE) * (1u << 16)); /* each key may have to be read */
     read_dict_int_value(anchors.threads, (int64_t)input_threads[0].ident, &(uint64_t){0});
 }
 
@@ -105,7 +105,7 @@ static void run_attributes(void) {
             read_attribute(chosen[i], names[j], &value);
         }
     for (size_t i = 0; i < n_input_threads; i++) {
-        mutate_allow(READS_OF_KEYS + (2 + READS_OF_TYPE) * (1u << 16));
+        mutate_allow(READS_OF_KEYS + (3 + READS_OF_TYPE) * (1u << 16));
         if (!read_dict_int_value(anchors.threads, (int64_t)input_threads[i].ident, &thread)) continue;
         mutate_allow(READS_OF_KEYS);
         read_attribute(thread, anchors.name_name, &value);
