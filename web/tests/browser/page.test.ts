@@ -7,9 +7,9 @@ import { visit } from "./setup";
 const HOSTILE: [address: string, last: string][] = [
   ["/traces?q=onerror", ".trace-list"],
   [`/trace/${id(3)}`, ".graph .frame div"],
-  [`/trace/${id(3)}?view=table`, ".function-list"],
+  [`/trace/${id(3)}?view=table`, ".function-grid.row"],
   [`/trace/${id(3)}?view=sandwich&fn=${encodeURIComponent(ATTACK)}&file=${encodeURIComponent("/srv/shop/<script>window.hacked=1</script>.py")}`, ".sandwich .graph .frame div"],
-  ["/queries", "table"],
+  ["/queries", "tbody"],
   ["/query/9", "h1"],
   ["/profile", "select"],
   [`/compare?a=trace:${id(1)}&b=trace:${id(3)}`, "section[aria-label=Attributes]"],
