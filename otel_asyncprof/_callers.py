@@ -42,11 +42,13 @@ _BETWEEN = (
     os.path.dirname(os.path.dirname(opentelemetry.sdk.trace.__file__)) + os.sep,
     os.path.dirname(__file__) + os.sep,
 )
+# But the demo's application is one like any other.
+_DEMO = os.path.join(os.path.dirname(__file__), "demo", "app") + os.sep
 _INSTRUMENTATION = "/opentelemetry/instrumentation/"
-_STANDARD_LIBRARY = tuple(path + os.sep for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name)))
+_STANDARD_LIBRARY = tuple(
+    path + os.sep for name in ("stdlib", "platstdlib", "scripts") if (path := sysconfig.get_path(name))
+)
 _PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
-_ENTRY_SCRIPTS = sysconfig.get_path("scripts") + os.sep  # what pip makes of entry points: the way into a package
-_DEMO_APPLICATION = os.path.join(os.path.dirname(__file__), "demo", "app", "")  # somebody's program, wherever it lies
 
 
 class Frame(NamedTuple):
@@ -150,26 +152,21 @@ def _place(code: CodeType | None, offset: int) -> _Place:
             _places.clear()
         file = code.co_filename
         frame = Frame(code.co_qualname, file, _line(code, offset))
+        is_demo = file.startswith(_DEMO)
         place = _places[key] = _Place(
             frame,
             f'  File "{file}", line {frame.line}, in {frame.function}\n',
-            is_between=_is_between(file),
+            is_between=(file.startswith(_BETWEEN) and not is_demo)
+            or _INSTRUMENTATION in file
+            or file.endswith(_UVLOOP_FILE),
             is_loop=file in _LOOP_FILES,
-            is_library=_is_library(file),
+            is_library=not is_demo and _is_library(file),
         )
     return place
 
 
-def _is_between(file: str) -> bool:
-    if file.startswith(_DEMO_APPLICATION):
-        return False
-    return file.startswith(_BETWEEN) or _INSTRUMENTATION in file or file.endswith(_UVLOOP_FILE)
-
-
 def _is_library(file: str) -> bool:
-    if file.startswith(_DEMO_APPLICATION):
-        return False
-    return file.startswith((*_STANDARD_LIBRARY, _ENTRY_SCRIPTS, "<")) or any(part in file for part in _PACKAGE_FOLDERS)
+    return file.startswith((*_STANDARD_LIBRARY, "<")) or any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
 def _line(code: CodeType, offset: int) -> int:

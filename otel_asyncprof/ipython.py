@@ -6,7 +6,9 @@ The cell itself is left to IPython, which runs it as it would without the line: 
 import argparse
 import shlex
 import sys
+import threading
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -72,6 +74,7 @@ class _ProfiledCells:
         self._running: AbstractContextManager[CapturedProfile] | None = None
         self._profile: CapturedProfile
         self._chosen: argparse.Namespace
+        self._others: frozenset[int] = frozenset()  # threads that were there before the cell: the kernel's own
 
     def begin(self, info: Any) -> None:
         """Before a cell runs."""
@@ -80,6 +83,8 @@ class _ProfiledCells:
             return
         try:
             self._chosen = _parser().parse_args(shlex.split(first)[1:])
+            own = threading.get_ident()
+            self._others = frozenset(thread.ident or 0 for thread in threading.enumerate()) - {own}
             running = capture(rate=self._chosen.rate, timeline=True)
             self._profile = running.__enter__()
             self._running = running
@@ -92,20 +97,24 @@ class _ProfiledCells:
         if running is None:
             return
         running.__exit__(None, None, None)
-        for line in _lines(self._profile, self._chosen.n):
+        for line in _lines(self._profile, self._chosen.n, self._others):
             print(line)
         if self._chosen.output:
             _write(self._profile, self._chosen.output)
 
 
-def _lines(profile: CapturedProfile, n_stacks: int) -> list[str]:
+def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) -> list[str]:
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 
     from .analysis.findings import Findings
     from .analysis.split import text_of
     from .formats.process_profile import process_profiles
 
-    findings = Findings(process_profiles(map(ProfilesData.FromString, profile.requests)), [])
+    processes = [
+        replace(process, samples=tuple(timed for timed in process.samples if timed.sample.thread_id not in left_out))
+        for process in process_profiles(map(ProfilesData.FromString, profile.requests))
+    ]
+    findings = Findings(processes, [])
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
     seconds = duration_text(profile.stats.elapsed_seconds * 1e9)
     head = f"asyncprof: {seconds}, {findings.n_observations} samples, CPU {cpu}; {text_of(findings.split())}"

@@ -8,10 +8,9 @@ from ..formats.stack_sample import Frame
 
 OWN, INSTALLED, STANDARD, NONE = KINDS = ("own", "installed", "standard", "none")
 
-_INSTALLED = re.compile(r"/(site|dist)-packages/")
-_ENTRY_SCRIPT = re.compile(r"/bin/[^/.]+$")  # what pip makes of entry points: the way into a package
-_DEMO_APPLICATION = "/otel_asyncprof/demo/app/"  # somebody's program, wherever it lies
-_STANDARD = re.compile(r"/lib(64)?/python3\.\d+t?/")
+# The demo's application is one like any other, wherever it is installed; scripts in bin/ only start something.
+_INSTALLED = re.compile(r"/(site|dist)-packages/(?!otel_asyncprof/demo/app/)|/bin/[^/]+(?<!\.py)$")
+_STANDARD = re.compile(r"/lib(64)?/python3\.\d+t?/(?!site-packages|dist-packages)")
 
 
 @lru_cache(maxsize=4096)
@@ -19,9 +18,7 @@ def kind_of(file: str) -> str:
     """Whose code a file is; none for what is no file, such as <frozen importlib>."""
     if not file or file.startswith("<"):
         return NONE
-    if _DEMO_APPLICATION in file:
-        return OWN
-    if _INSTALLED.search(file) or _ENTRY_SCRIPT.search(file):
+    if _INSTALLED.search(file):
         return INSTALLED
     return STANDARD if _STANDARD.search(file) else OWN
 

@@ -6,6 +6,8 @@ import sys
 from importlib.util import find_spec
 from types import FrameType
 
+from .output import Output
+
 NEEDED = (
     "aiosqlite",
     "opentelemetry.instrumentation",
@@ -21,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments to its parser."""
     parser.add_argument("--once", action="store_true", help="end after one round; otherwise Ctrl-C ends the demo")
     parser.add_argument("--json", action="store_true", help="print each round's report as one JSON object")
+    Output.add_arguments(parser, "also write what has arrived to FILE, for the other commands")
     parser.set_defaults(run=_run)
 
 
@@ -33,7 +36,10 @@ def _run(chosen: argparse.Namespace) -> int:
 
     signal.signal(signal.SIGTERM, _end)
 
-    return run_demo(once=chosen.once, as_json=chosen.json)
+    output = Output.of(chosen, None) if chosen.output else None
+    if output is not None:
+        output.check()
+    return run_demo(once=chosen.once, as_json=chosen.json, output=output)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -43,9 +43,11 @@ class Output:
         )
 
     @classmethod
-    def of(cls, chosen: argparse.Namespace, default_name: str | None) -> Self:
+    def of(cls, chosen: argparse.Namespace, default_stem: str | None) -> Self:
         """What the arguments say; a Failure when the format cannot be told."""
-        name = chosen.output or default_name
+        name = chosen.output
+        if not name and default_stem:
+            name = default_stem + _suffix_of(chosen.format or "otlp-json")
         format_name = chosen.format or ("otlp-json" if name is None else _format_of(name))
         if format_name is None:
             raise Failure(f"the suffix of {name} names no format: say -f ({', '.join((*FORMAT_NAMES, 'html'))})", USAGE)
@@ -99,6 +101,12 @@ class Output:
 def _write_all(descriptor: int, content: bytes) -> None:
     while content:
         content = content[os.write(descriptor, content) :]
+
+
+def _suffix_of(format_name: str) -> str:
+    from ..formats.choice import named
+
+    return REPORT_SUFFIXES[0] if format_name == "html" else named(format_name).suffixes[0]
 
 
 def _format_of(name: str) -> str | None:

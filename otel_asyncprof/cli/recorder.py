@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -32,8 +33,9 @@ class SpanRecorder(SpanProcessor):
     """Keeps the spans that have ended until they are written."""
 
     def __init__(self) -> None:
-        self._ended: list[ReadableSpan] = []
-        self.lost = 0
+        self._ended: deque[ReadableSpan] = deque()  # appended to and taken from by several threads
+        self._is_closed = False
+        self._n_lost = 0
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Does nothing: a span is recorded when it ends."""
@@ -41,10 +43,10 @@ class SpanRecorder(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Keeps a span that is sampled."""
         context = span.get_span_context()
-        if context is None or not context.trace_flags.sampled:
+        if self._is_closed or context is None or not context.trace_flags.sampled:
             return
         if len(self._ended) >= MAX_WAITING_SPANS:
-            self.lost += 1
+            self._n_lost += 1
             return
         self._ended.append(span)
 
@@ -52,12 +54,20 @@ class SpanRecorder(SpanProcessor):
         """The spans since the last time, as TracesData."""
         from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-        ended, self._ended = self._ended, []
+        ended = [self._ended.popleft() for _ in range(len(self._ended))]
         return [encode_spans(ended).SerializeToString()] if ended else []
 
     def forget(self) -> None:
         """In the child of a fork: these spans are the parent's."""
-        self._ended = []
+        self._ended.clear()
+
+    def close(self) -> None:
+        """What ends from now on is not wanted."""
+        self._is_closed = True
+        self._ended.clear()
+        if self._n_lost:
+            _logger.warning("%d spans were not recorded: too many have ended between two exports", self._n_lost)
+            self._n_lost = 0
 
     def shutdown(self) -> None:
         """Does nothing: the profiler's end writes what is left."""
@@ -116,6 +126,7 @@ class RecordingExporter(ProfileExporter):
             self._write([])
         except OSError:
             _logger.warning("the last spans could not be recorded")
+        self._spans.close()
         if self._onward is not None:
             self._onward.shutdown(timeout_millis)
 
@@ -155,7 +166,7 @@ def _configuration(settings: RunSettings) -> ProfilerConfig:
     options: dict[str, Any] = {}
     if not os.environ.get(OPTIONS["timeline"].variable):
         options["timeline"] = True
-    if not os.environ.get(OPTIONS["sample_attributes"].variable):
+    if settings.running_only or not os.environ.get(OPTIONS["sample_attributes"].variable):  # the state among them
         options["sample_attributes"] = SAMPLE_ATTRIBUTES
     if not settings.otlp:
         options["exporter"] = "otlp"  # is not made; "none" would switch the profiler off
@@ -203,12 +214,13 @@ class _Limits:
 
 def _instrument(settings: RunSettings) -> None:
     """What opentelemetry-instrument does, but for the exporters that nobody asked for."""
-    exporters = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("METRICS", "LOGS")}
-    exporters["OTEL_TRACES_EXPORTER"] = "otlp" if settings.otlp else "none"
-    disabled = ",".join(filter(None, [os.environ.get(_DISABLED), "asyncprof"]))  # it is started here, not there
-    with _variables(
-        {**exporters, **{name: os.environ[name] for name in exporters if name in os.environ}, _DISABLED: disabled}
-    ):
+    variables = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("METRICS", "LOGS")}
+    variables["OTEL_TRACES_EXPORTER"] = "otlp" if settings.otlp else "none"
+    variables |= {name: os.environ[name] for name in variables if name in os.environ}
+    # It is started here, and neither there nor by a configuration file.
+    variables[_DISABLED] = ",".join(filter(None, [os.environ.get(_DISABLED), "asyncprof"]))
+    variables[OPTIONS["enabled"].variable] = "false"
+    with _variables(variables):
         if find_spec("opentelemetry.instrumentation") is not None:
             from opentelemetry.instrumentation.auto_instrumentation import initialize
 

@@ -139,7 +139,7 @@ def _run_and_close(chosen: argparse.Namespace, program: _Program, environment: d
     sends = any(environment.get(name, "").lower() not in _LEFT_OUT for name in _ENDPOINTS)
     if chosen.output == "-":
         raise Failure("stdout belongs to the program: say -o FILE", USAGE)
-    output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}.jsonl")
+    output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}")
     output.check()
     folder = tempfile.mkdtemp(prefix="otel-asyncprof-")
     try:

@@ -1,19 +1,25 @@
 """One round of the demo after the other: load, wait, report."""
 
 import json
+import shlex
 import sys
 
+from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+from otel_asyncprof.cli.output import Output
 from otel_asyncprof.demo.load import drive
 from otel_asyncprof.demo.receiver import Receiver
 from otel_asyncprof.demo.report import Report, make_report, to_json, to_text
 from otel_asyncprof.demo.service import SHOP, Service, ServiceError, wait_for_export
 from otel_asyncprof.demo.telemetry import read_spans
+from otel_asyncprof.formats.recording import Recording
 from otel_asyncprof.formats.stack_sample import stack_samples
 
 LOAD_SECONDS = 8.0
 
 
-def run_demo(*, once: bool, as_json: bool) -> int:
+def run_demo(*, once: bool, as_json: bool, output: Output | None = None) -> int:
     """Runs the demo, once or until it is interrupted; the exit status of the last round."""
     status = 1
     try:
@@ -30,6 +36,8 @@ def run_demo(*, once: bool, as_json: bool) -> int:
                     wait_for_export()
                 report = make_report(read_spans(receiver.traces), stack_samples(receiver.profiles), str(SHOP))
                 print(json.dumps(to_json(report)) if as_json else to_text(report), flush=True)
+                if output is not None:
+                    _keep(receiver, output)
                 status = _judge(report, answered, service.log())
                 if once:
                     break
@@ -39,6 +47,24 @@ def run_demo(*, once: bool, as_json: bool) -> int:
     except KeyboardInterrupt:
         _say("Stopped.")
     return status
+
+
+def _keep(receiver: Receiver, output: Output) -> None:
+    """Writes all that has arrived, for the other commands to read."""
+    recording = Recording(
+        [ProfilesData.FromString(request) for request in receiver.profiles],
+        [TracesData.FromString(request) for request in receiver.traces],
+    )
+    try:
+        output.write(recording)
+    except OSError as error:
+        _say(f"otel-asyncprof: {output.path} cannot be written: {error.strerror}")
+        return
+    name = shlex.quote(str(output.path))
+    _say(f"otel-asyncprof: written  {name}")
+    if output.holds_recording:
+        for number, command in enumerate(("report", "queries --slowest", "report -o report.html")):
+            _say(f"otel-asyncprof: {'next    ' if number == 0 else '        '} otel-asyncprof {command} {name}")
 
 
 def _judge(report: Report, answered: int, log: list[str]) -> int:

@@ -2,19 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-STATEMENT_ATTRIBUTES = ("db.query.text", "db.statement")  # the stable name, and the one before it
+from otel_asyncprof.analysis.spans import STATEMENT_ATTRIBUTES, SpanId
 
-
-class SpanId(NamedTuple):
-    """What a span is known by, in traces and in the links of a profile."""
-
-    trace_id: int
-    span_id: int
+__all__ = ["ReceivedSpan", "SpanId", "read_spans"]
 
 
 @dataclass(frozen=True)

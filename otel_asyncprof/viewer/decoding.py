@@ -1,5 +1,7 @@
 """OTLP messages -> what is stored. What does not hold together is left out and counted."""
 
+from __future__ import annotations
+
 import base64
 import json
 import math
@@ -93,7 +95,7 @@ class Batch:
         return len(self.spans) + sum(sample.n for sample in self.samples)
 
 
-def decoded_traces(data: "TracesData") -> Batch:
+def decoded_traces(data: TracesData) -> Batch:
     """The spans of a message."""
     batch = Batch()
     for of_resource in data.resource_spans:
@@ -108,7 +110,7 @@ def decoded_traces(data: "TracesData") -> Batch:
     return batch
 
 
-def _fault(message: "SpanMessage") -> str:
+def _fault(message: SpanMessage) -> str:
     if len(message.trace_id) != _TRACE_BYTES or not any(message.trace_id):
         return "a span has no valid trace id"
     if len(message.span_id) != _SPAN_BYTES or not any(message.span_id):
@@ -118,12 +120,12 @@ def _fault(message: "SpanMessage") -> str:
     return ""
 
 
-def _resource(message: "Resource") -> tuple[str, str]:
+def _resource(message: Resource) -> tuple[str, str]:
     attributes = attributes_of(message.attributes)
     return to_json(attributes), str(attributes.get("service.name") or "")[:MAX_NAME]
 
 
-def _span(message: "SpanMessage", resource: str, service: str, scope: str) -> NewSpan:
+def _span(message: SpanMessage, resource: str, service: str, scope: str) -> NewSpan:
     attributes = attributes_of(message.attributes)
     statement, system = statement_in(attributes, message.name)
     details = {
@@ -174,7 +176,7 @@ def _caller(attributes: Mapping[str, Any]) -> Frame | None:
     return None
 
 
-def decoded_profiles(data: "ProfilesData") -> Batch:
+def decoded_profiles(data: ProfilesData) -> Batch:
     """The samples of a message; CPU and wall profile together."""
     batch = Batch()
     reader = Reader(data.dictionary)
@@ -192,7 +194,7 @@ def decoded_profiles(data: "ProfilesData") -> Batch:
 
 def _add_profile(
     batch: Batch,
-    profile: "Profile",
+    profile: Profile,
     reader: Reader,
     known: dict[tuple[int, ...], NewSample],
     resource: str,
@@ -245,7 +247,7 @@ def _sample(identity: Identity, resource: str, service: str) -> NewSample:
     )
 
 
-def _add(sample: NewSample, message: "SampleMessage", is_cpu: bool, period: int, begin: int, end: int) -> None:
+def _add(sample: NewSample, message: SampleMessage, is_cpu: bool, period: int, begin: int, end: int) -> None:
     times, values = message.timestamps_unix_nano, message.values
     if any(not 0 < time < MAX_TIME_NS for time in times) or any(not 0 <= value < MAX_TIME_NS for value in values):
         raise ValueError("a time or a value is out of range")

@@ -72,14 +72,13 @@ class Group:
 
     def most_repeated(self) -> tuple[int, Run] | None:
         """The most runs under one parent, with one of them; None when that is no sign of an N+1."""
-        counts: dict[tuple[bytes, bytes], list[Run]] = {}
-        for run in self.runs:
-            if run.parent_id is not None:
-                counts.setdefault((run.trace_id, run.parent_id), []).append(run)
+        counts = Counter((run.trace_id, run.parent_id) for run in self.runs if run.parent_id is not None)
         if not counts:
             return None
-        most = max(counts.values(), key=len)
-        return (len(most), most[-1]) if len(most) >= N_PLUS_ONE_RUNS else None
+        parent, most = max(counts.items(), key=lambda item: item[1])
+        if most < N_PLUS_ONE_RUNS:
+            return None
+        return most, next(run for run in self.runs if (run.trace_id, run.parent_id) == parent)
 
     def callers(self) -> list[CallerGroup]:
         """Exact and sampled ones apart, the most runs first."""

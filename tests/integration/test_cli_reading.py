@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from recordings import QUERY, REQUEST, profiles, recording, span, traces
 
 from otel_asyncprof.cli import main
+from otel_asyncprof.cli.output import Output
 from otel_asyncprof.formats.recording import Recording, read_recording, to_recording
 
 CALLER = "fetch_lines (/app/orders.py:7)"
@@ -220,6 +222,17 @@ def test_an_export_is_written_to_a_file_or_to_stdout(file: str, tmp_path: Path) 
     assert main(["export", "-q", "-o", str(packed), file]) == 0
     assert packed.read_bytes()[:2] == b"\x1f\x8b"
     assert read_recording(packed.read_bytes()) == recording()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [([], "a.jsonl"), (["-f", "pprof"], "a.pprof"), (["-f", "html"], "a.html"), (["-o", "b.folded"], "b.folded")],
+)
+def test_a_file_without_a_name_gets_the_suffix_of_its_format(arguments: list[str], expected: str) -> None:
+    """What it is called says what it holds."""
+    parser = argparse.ArgumentParser()
+    Output.add_arguments(parser, "")
+    assert str(Output.of(parser.parse_args(arguments), "a").path) == expected
 
 
 def test_who_has_read_enough_may_close_the_pipe(file: str) -> None:

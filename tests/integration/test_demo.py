@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from otel_asyncprof.analysis.findings import Findings
 from otel_asyncprof.demo.load import drive
 from otel_asyncprof.demo.receiver import Receiver
 from otel_asyncprof.demo.service import SHOP, Service
 from otel_asyncprof.demo.telemetry import read_spans
+from otel_asyncprof.formats.recording import read_recording
 
 
 def test_the_shop_knows_nothing_of_tracing_and_profiling() -> None:
@@ -72,9 +74,16 @@ DEMO = [sys.executable, "-m", "otel_asyncprof.cli", "demo"]
 
 
 @pytest.fixture(scope="module")
-def demo_output() -> subprocess.CompletedProcess[str]:
+def demo_output(recording: Path) -> subprocess.CompletedProcess[str]:
     """One run of the whole demo."""
-    return subprocess.run([*DEMO, "--once", "--json"], capture_output=True, text=True, timeout=60, check=False)
+    command = [*DEMO, "--once", "--json", "-o", str(recording)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the demo leaves what has arrived."""
+    return tmp_path_factory.mktemp("demo") / "demo.jsonl"
 
 
 def caller_function(query: dict[str, str]) -> str:
@@ -95,6 +104,18 @@ def test_the_demo_leads_every_kind_of_query_back_to_its_request(demo_output: sub
     }
     durations = [query["duration_ms"] for query in report["queries"]]
     assert durations == sorted(durations, reverse=True)
+
+
+def test_the_other_commands_find_the_same_in_what_the_demo_leaves(
+    demo_output: subprocess.CompletedProcess[str], recording: Path
+) -> None:
+    """The callers of its slow queries are the application's own functions; the next commands are named."""
+    assert f"next     otel-asyncprof report {recording}" in demo_output.stderr
+    found = Findings.of(read_recording(recording.read_bytes()))
+    assert len(found.spans.by_id) == json.loads(demo_output.stdout)["spans"]
+    slow = [query.slowest for query in found.queries() if query.durations_ns[-1] > 200_000_000]
+    assert {query.caller.frame.function for query in slow if query.caller} >= {"running_total", "bought_together"}
+    assert {query.caller.frame.file for query in slow if query.caller} == {str(SHOP)}
 
 
 def test_the_demo_names_the_line_that_awaits_the_driver(demo_output: subprocess.CompletedProcess[str]) -> None:

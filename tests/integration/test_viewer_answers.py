@@ -1,93 +1,31 @@
-"""What the API answers about a known recording, number for number."""
+"""What the API answers about a known recording, number for number: traces, spans, tasks, statements."""
 
 from __future__ import annotations
 
+import gzip
+import http.client
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from native_tables import Frame, StackTable
-from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
-from otlp_requests import ALL, TIME, encode
-from recordings import MS, QUERY, REQUEST, TRACE, recording, resource, span
-from recordings import traces as message_of
+from otlp_requests import TIME
+from recordings import TRACE
 from viewer_client import Client, running_viewer
+from viewer_recordings import HOG_TRACE, SLOW_TRACE, split, three_traces
 
-from otel_asyncprof.formats.recording import Recording, read_recording
-from otel_asyncprof.formats.stack_sample import stack_samples
-
-SLOW_TRACE, HOG_TRACE = b"\x51" * 16, b"\x52" * 16
-SERVER, CLIENT = Span.SPAN_KIND_SERVER, Span.SPAN_KIND_CLIENT
-MAIN = Frame("main", "/app/shop.py", 90, 88)
-LIST = Frame("Shop.list", "/app/shop.py", 40, 33)
-HOG = Frame("render", "/app/pdf.py", 12, 3)
-
-
-def in_trace(trace_id: bytes, *spans: Span) -> list[Span]:
-    """The spans in another trace."""
-    for item in spans:
-        item.trace_id = trace_id
-    return list(spans)
-
-
-def spans() -> TracesData:
-    """A slow request with six equal queries, and one that holds the loop meanwhile."""
-    code = {"code__function__name": "Shop.list", "code__file__path": "/app/shop.py", "code__line__number": 40}
-    queries = [
-        span(
-            bytes([n] * 8),
-            "SELECT",
-            10 * n,
-            10 * n + n,
-            kind=CLIENT,
-            parent_span_id=b"\x61" * 8,
-            db__system="pg",
-            **code,
-        )
-        for n in range(1, 7)
-    ]
-    for number, query in enumerate(queries):
-        query.attributes.add(key="db.statement").value.string_value = f"select * from items where id = {number}"
-    root = span(b"\x61" * 8, "GET /items", 0, 200, kind=SERVER, tenant="acme", vip=1)
-    root.status.code = root.status.STATUS_CODE_ERROR
-    root.status.message = "boom"
-    root.events.add(name="exception", time_unix_nano=TIME + 150 * MS)
-    return message_of(
-        *in_trace(SLOW_TRACE, root, *queries), *in_trace(HOG_TRACE, span(b"\x71" * 8, "GET /pdf", 80, 150, kind=SERVER))
-    )
-
-
-def samples() -> list[ProfilesData]:
-    """GET /items: 80 ms waiting, 70 ms ready behind GET /pdf, 40 ms running, the last 10 ms unseen."""
-    table = StackTable()
-    shared = {"thread_name": "MainThread", "thread_id": 77}
-    item = {"link": (SLOW_TRACE, b"\x61" * 8), "task_name": "Task-9", **shared}
-    for number in range(19):
-        state = "waiting" if number < 8 else "ready" if number < 15 else "running"
-        end = TIME + (number + 1) * 10 * MS
-        table.add([MAIN, LIST], state=state, wall_ns=10 * MS, time=end, with_event=True, **item)
-        if state == "ready":
-            hog = {"link": (HOG_TRACE, b"\x71" * 8), "task_name": "Task-8", **shared}
-            table.add([MAIN, HOG], state="running", wall_ns=10 * MS, time=end, with_event=True, **hog)
-    options = {"attributes": ALL, "timeline": True, "resource": resource().SerializeToString()}
-    return [ProfilesData.FromString(request.SerializeToString()) for request in encode(table, **options)]
+DECLARED = Path(__file__).parents[2] / "web" / "src" / "api.ts"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     """A viewer with three traces of one process."""
     with running_viewer() as found:
-        base = recording()
-        found.load(Recording([*base.profiles, *samples()], [*base.traces, spans()]))
+        found.load(three_traces())
         yield found
-
-
-def split(running: int = 0, waiting: int = 0, ready: int = 0, blocked: int = 0, not_sampled: int = 0) -> dict[str, int]:
-    """In milliseconds."""
-    values = {"running": running, "waiting": waiting, "ready": ready, "blocked": blocked, "not_sampled": not_sampled}
-    return {f"{state}_us": value * 1000 for state, value in values.items()}
 
 
 def operations(client: Client, **query: Any) -> list[str]:
@@ -244,62 +182,6 @@ def test_lanes_show_tasks_on_the_traces_axis(client: Client) -> None:
     ]
 
 
-def names_and_times(found: dict[str, Any]) -> list[tuple[str, int]]:
-    """The nodes of a tree with their totals."""
-    nodes = found["nodes"]
-    names = ["" if number < 0 else found["frames"][number][0] for number in nodes["frame"]]
-    return list(zip(names, nodes["total_us"], strict=True))
-
-
-def test_the_three_scopes_of_a_span_fit_together(client: Client) -> None:
-    """The span itself, with its children, the whole trace; totals are what the splits say."""
-    asked = {"trace": TRACE.hex(), "span": REQUEST.hex()}
-    own, tree, whole = (client.get("/api/stacks", **asked, scope=scope) for scope in ("self", "children", "trace"))
-    assert [found["samples"] for found in (own, tree, whole)] == [2, 10, 10]
-    assert [found["total_us"] for found in (own, tree, whole)] == [40_000, 80_000, 80_000]
-    span = client.get(f"/api/traces/{TRACE.hex()}")["spans"][0]
-    assert tree["split"] == span["split"]
-    assert [name for name, _ in names_and_times(own)] == ["", "main", "Shop.handler", "gefährlich;<b>\u2028</script>"]
-    assert names_and_times(tree) == names_and_times(whole)
-    assert own["thin"]["reason"] == "few_samples"
-
-
-def test_a_selection_on_the_time_axis_and_of_a_task_and_of_a_state(client: Client) -> None:
-    """What the lanes filter."""
-    trace = {"trace": TRACE.hex()}
-    assert client.get("/api/stacks", **trace, task="Task-2")["total_us"] == 75_000
-    assert client.get("/api/stacks", **trace, weight="task")["total_us"] == 115_000
-    assert client.get("/api/stacks", **trace, weight="cpu")["total_us"] == 20_000
-    assert client.get("/api/stacks", **trace, state="blocked")["split"] == {
-        **split(),
-        "blocked_us": 12_500,
-        "not_sampled_us": 77_500,
-    }
-    part = client.get("/api/stacks", **trace, from_us=15_000, to_us=40_000)
-    assert (part["duration_us"], part["total_us"]) == (25_000, 25_000)
-
-
-def test_search_tells_its_share(client: Client) -> None:
-    """Stacks with a match, each once."""
-    found = client.get("/api/stacks", trace=TRACE.hex(), find="fetch")
-    assert found["matches"] == {"nodes": 2, "us": 57_500, "share": 0.7188}
-    assert found["find_error"] is None
-    assert client.get("/api/stacks", trace=TRACE.hex(), find="fetch(")["find_error"]
-    assert client.get("/api/functions", trace=TRACE.hex(), focus="fetch")["total_us"] == 57_500
-    hidden = client.get("/api/stacks", trace=TRACE.hex(), hide="Connection|handler", library=1)
-    assert names_and_times(hidden)[1:3] == [("main", 80_000), ("fetch_lines", 57_500)]
-
-
-def test_the_sandwich_of_a_function(client: Client) -> None:
-    """Callers above it, callees below, the traces with it."""
-    found = client.get("/api/sandwich", trace=TRACE.hex(), function="Shop.handler", file="/app/shop.py")
-    assert [name for name, _ in names_and_times(found["callers"])] == ["", "Shop.handler", "main"]
-    assert [name for name, _ in names_and_times(found["callees"])][:3] == ["", "Shop.handler", "fetch_lines"]
-    assert found["traces"] == [{"trace_id": TRACE.hex(), "operation": "GET /orders", "us": 120_000}]
-    assert found["lines"] == [[20, 80_000]]
-    assert client.page("GET", "/api/sandwich?function=nobody&file=x").status == 404
-
-
 def test_statements_are_grouped_with_their_callers(client: Client) -> None:
     """The most time first; exact and sampled callers apart."""
     found = client.get("/api/queries")
@@ -333,73 +215,6 @@ def test_one_statement_in_detail(client: Client) -> None:
     assert client.page("GET", "/api/queries/999").status == 404
 
 
-def test_two_sides_are_compared_per_run(client: Client) -> None:
-    """A span with a trace, and an operation's slow with its fast runs."""
-    found = client.get("/api/compare", a=f"span:{TRACE.hex()}:{REQUEST.hex()}", b=f"trace:{SLOW_TRACE.hex()}")
-    assert (found["a"]["label"], found["b"]["label"]) == ("GET /orders", "GET /items")
-    assert (found["a"]["mean_us"], found["b"]["mean_us"]) == (90_000, 200_000)
-    assert found["b"]["split"] == split(running=40, waiting=80, ready=70, not_sampled=10)
-    assert (found["a"]["queries_per_run"], found["b"]["queries_per_run"]) == (1, 6)
-    assert found["nodes"]["a_us"][0] == 80_000
-    assert found["nodes"]["b_us"][0] == 190_000
-    assert found["holders"]["b"][0]["operation"] == "GET /pdf"
-    assert found["attributes"][0] == {"key": "tenant", "value": "acme", "a_share": 0.0, "b_share": 1.0}
-    parts = client.get("/api/compare", a="op:shop/GET /items@fast", b="op:shop/GET /items@slow")
-    assert (parts["a"]["runs"], parts["b"]["label"]) == (1, "GET /items, p95 and more")
-    assert client.page("GET", "/api/compare?a=query:99&b=query:1").status == 404
-
-
-@pytest.mark.parametrize("form", ["otlp", "otlp-json", "pprof", "speedscope", "collapsed", "chrome", "gecko", "html"])
-def test_a_trace_can_be_exported_in_each_format(client: Client, form: str) -> None:
-    """As a file with a name."""
-    reply = client.page("GET", f"/api/export?format={form}&trace={TRACE.hex()}")
-    assert reply.status == 200
-    assert f"asyncprof-{TRACE.hex()}." in reply.headers["content-disposition"]
-    assert len(reply.body) > 200
-
-
-def test_what_is_exported_is_what_came_in(client: Client) -> None:
-    """Stacks, links, states, times and spans: imported elsewhere, all answers are the same."""
-    exported = client.page("GET", f"/api/export?format=otlp-json&trace={TRACE.hex()}&scope=trace").body
-    again = read_recording(exported)
-    before = {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(recording())
-    }
-    assert {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(again)
-    } == before
-    with running_viewer(grpc_port=None, http_port=None) as other:
-        other.load(again)
-        path = f"/api/traces/{TRACE.hex()}"
-        assert other.get(path)["spans"] == client.get(path)["spans"]
-        assert other.get(f"{path}/lanes") == client.get(f"{path}/lanes")
-
-
-def linked(found: Recording) -> list[Any]:
-    """The samples of TRACE."""
-    samples = stack_samples(message.SerializeToString() for message in found.profiles)
-    return [sample for sample in samples if sample.trace_id == int.from_bytes(TRACE)]
-
-
-def test_one_span_can_be_exported_alone(client: Client) -> None:
-    """Its samples and itself."""
-    path = f"/api/export?format=otlp-json&trace={TRACE.hex()}&span={QUERY.hex()}"
-    found = read_recording(client.page("GET", path).body)
-    assert {sample.span_id for sample in linked(found)} == {int.from_bytes(QUERY)}
-    assert [s.name for t in found.traces for r in t.resource_spans for o in r.scope_spans for s in o.spans] == [
-        "SELECT orders"
-    ]
-
-
-def test_markdown_for_an_issue(client: Client) -> None:
-    """Scope, samples, split and the functions with the most time."""
-    text = client.page("GET", f"/api/markdown?trace={TRACE.hex()}&span={REQUEST.hex()}&scope=children").body.decode()
-    assert text.startswith("### GET /orders · 90.0 ms\n")
-    assert "waiting 64%" in text
-    assert "scope: the span with its children, 10 samples" in text
-    assert "| 57.5 ms | 57.5 ms | Connection.fetch |" in text
-
-
 def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client) -> None:
     """304 for the tag of the last one; the status is always sent."""
     first = client.page("GET", "/api/traces")
@@ -410,8 +225,6 @@ def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client) -> Non
 
 def test_large_answers_are_compressed(client: Client) -> None:
     """Where the client takes gzip."""
-    import gzip
-
     reply = client.page("GET", f"/api/traces/{SLOW_TRACE.hex()}", Accept_Encoding="gzip")
     assert reply.headers["content-encoding"] == "gzip"
     assert json.loads(gzip.decompress(reply.body))["samples"] == 19
@@ -419,9 +232,6 @@ def test_large_answers_are_compressed(client: Client) -> None:
 
 def test_changes_are_told_as_they_come(client: Client) -> None:
     """Server-sent events: the first one at once."""
-    import http.client
-    from urllib.parse import urlsplit
-
     parts = urlsplit(client.viewer.page_address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     connection.request("GET", "/api/events")
@@ -434,15 +244,57 @@ def test_changes_are_told_as_they_come(client: Client) -> None:
     connection.close()
 
 
-def test_without_a_timeline_splits_are_shares_and_that_is_said() -> None:
-    """60 ms of tasks side by side in 90 ms; no lanes."""
-    with running_viewer(grpc_port=None, http_port=None) as other:
-        other.load(recording(timeline=False))
-        trace = other.get(f"/api/traces/{TRACE.hex()}")
-        assert trace["timeline"] is False
-        for item in trace["spans"]:
-            assert sum(item["split"].values()) == item["duration_us"]
-        assert trace["spans"][1]["split"] == split(waiting=80)
-        root = other.get(f"/api/stacks?trace={TRACE.hex()}&scope=trace")
-        assert root["total_us"] == 90_000
-        assert other.get(f"/api/traces/{TRACE.hex()}/lanes")["lanes"] == []
+def declared(name: str) -> set[str]:
+    """The properties of an interface of the page, with those that it extends."""
+    text = DECLARED.read_text()
+    found = re.search(rf"export interface {name} (?:extends (\w+) )?\{{\n(.*?)^\}}", text, re.DOTALL | re.MULTILINE)
+    assert found, name
+    own = set(re.findall(r"^  (\w+): ", found[2], re.MULTILINE))
+    return own | (declared(found[1]) if found[1] else set())
+
+
+def test_answers_have_the_properties_that_the_page_is_promised(client: Client) -> None:
+    """Each interface in api.ts, neither more nor less."""
+    trace = client.get(f"/api/traces/{SLOW_TRACE.hex()}")
+    lanes = client.get(f"/api/traces/{TRACE.hex()}/lanes")
+    stacks = client.get("/api/stacks", trace=TRACE.hex())
+    queries = client.get("/api/queries")
+    query = client.get(f"/api/queries/{queries['queries'][0]['query_id']}")
+    compared = client.get("/api/compare", a=f"trace:{TRACE.hex()}", b=f"trace:{SLOW_TRACE.hex()}")
+    traces = client.get("/api/traces")
+    holders = client.get("/api/holders", trace=SLOW_TRACE.hex())
+    detail = client.get(f"/api/traces/{SLOW_TRACE.hex()}/spans/{'03' * 8}")
+    functions = client.get("/api/functions", trace=TRACE.hex())
+    answers = {
+        "Status": client.get("/api/status"),
+        "TraceList": traces,
+        "TraceRow": traces["traces"][0],
+        "NPlusOne": traces["traces"][0]["n_plus_one"],
+        "Operation": traces["operations"][0],
+        "Trace": trace,
+        "Span": trace["spans"][0],
+        "Split": trace["spans"][0]["split"],
+        "OwnSplit": trace["spans"][0]["own"],
+        "SpanDetail": detail,
+        "Thin": detail["thin"],
+        "Stacks": stacks,
+        "Functions": functions,
+        "FunctionRow": functions["rows"][0],
+        "Sandwich": client.get("/api/sandwich", trace=TRACE.hex(), function="main", file="/app/shop.py"),
+        "Queries": queries,
+        "Query": queries["queries"][0],
+        "QueryDetail": query,
+        "QueryCaller": query["all_callers"][0],
+        "QueryRun": query["slowest"][0],
+        "Caller": query["all_callers"][0]["caller"],
+        "Lanes": lanes,
+        "Lane": lanes["lanes"][1],
+        "Holders": holders,
+        "Holder": holders["holders"][0],
+        "Frame": holders["holders"][0]["caller"],
+        "Comparison": compared,
+        "Side": compared["a"],
+    }
+    assert {name: set(answer) for name, answer in answers.items()} == {name: declared(name) for name in answers}
+    columns = re.findall(r"^    (\w+): .+\[\];", DECLARED.read_text(), re.MULTILINE)
+    assert set(stacks["nodes"]) | set(compared["nodes"]) | set(lanes["lanes"][0]["pieces"]) <= {*columns, "parent"}

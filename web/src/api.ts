@@ -265,8 +265,8 @@ export interface Functions {
 
 export interface Sandwich {
   row: FunctionRow;
-  callers: Stacks; // leaf first, from the function upwards
-  callees: Stacks; // from the function downwards
+  callers: Omit<Stacks, "thin">; // leaf first, from the function upwards
+  callees: Omit<Stacks, "thin">; // from the function downwards
   traces: { trace_id: TraceId; operation: string; us: number }[]; // with it, most time first, at most 20
   lines: [line: number, us: number][]; // of the function, most first
 }
