@@ -30,7 +30,7 @@ export const licences: Plugin = {
 };
 
 // Without its sample profile, and without the reader of Java's recordings, which would be most of its size.
-const LEFT_OUT = /^(perf-vertx|jfrview|file-format-schema|favicon-.*\.js|favicon-16|favicon-FOK|release\.txt)/;
+const LEFT_OUT = /^(perf-vertx|jfrview|file-format-schema|favicon-.*\.js|release\.txt)/;
 
 export const speedscope: Plugin = {
   name: "speedscope",

@@ -13,7 +13,7 @@ export const COLOURINGS: [ColourBy, string][] = [
 const KINDS = { own: "kind-own", installed: "kind-installed", standard: "kind-standard", none: "kind-none" };
 const KIND_NAMES = { own: "the application's own", installed: "installed packages", standard: "standard library", none: "not Python" };
 
-export function fillOf(stacks: Stacks, by: ColourBy): (index: number) => string {
+export function fillOf(stacks: Pick<Stacks, "frames" | "nodes">, by: ColourBy): (index: number) => string {
   return (index) => {
     const frame = frameOf(stacks.frames, stacks.nodes.frame[index]!, 0);
     if (!frame) return "var(--root)";

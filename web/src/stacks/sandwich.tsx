@@ -1,6 +1,6 @@
 // One function in the middle: who calls it above, what it calls below.
 import { useMemo, useState } from "preact/hooks";
-import type { Sandwich, StackFilter, Stacks } from "../api";
+import type { Sandwich, StackFilter } from "../api";
 import { duration, percent, place, plural } from "../format";
 import { api, useAnswer } from "../ui/answers";
 import { SplitBar } from "../ui/split";
@@ -62,7 +62,7 @@ function Layers({ data }: { data: Sandwich }) {
   );
 }
 
-function Half({ stacks, rootOnTop, name: root }: { stacks: Stacks; rootOnTop: boolean; name: string }) {
+function Half({ stacks, rootOnTop, name: root }: { stacks: Sandwich["callers"]; rootOnTop: boolean; name: string }) {
   const [selected, setSelected] = useState(-1);
   const [zoom, setZoom] = useState(0);
   const { nodes, frames } = stacks;

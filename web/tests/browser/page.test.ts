@@ -3,22 +3,23 @@ import { expect, test } from "vitest";
 import { ATTACK, id } from "../../mock/world";
 import { visit } from "./setup";
 
-const HOSTILE = [
-  "/traces?q=onerror",
-  `/trace/${id(3)}`,
-  `/trace/${id(3)}?view=table`,
-  `/trace/${id(3)}?view=sandwich&fn=${encodeURIComponent(ATTACK)}&file=${encodeURIComponent("/srv/shop/<script>window.hacked=1</script>.py")}`,
-  "/queries",
-  "/query/9",
-  "/profile",
-  `/compare?a=trace:${id(1)}&b=trace:${id(3)}`,
+// Where the name stands last on each page, so that all of it is there.
+const HOSTILE: [address: string, last: string][] = [
+  ["/traces?q=onerror", ".trace-list"],
+  [`/trace/${id(3)}`, ".graph .frame div"],
+  [`/trace/${id(3)}?view=table`, ".function-grid.row"],
+  [`/trace/${id(3)}?view=sandwich&fn=${encodeURIComponent(ATTACK)}&file=${encodeURIComponent("/srv/shop/<script>window.hacked=1</script>.py")}`, ".sandwich .graph .frame div"],
+  ["/queries", "tbody"],
+  ["/query/9", "h1"],
+  ["/profile", "select"],
+  [`/compare?a=trace:${id(1)}&b=trace:${id(3)}`, "section[aria-label=Attributes]"],
 ];
 
 test("a name that is markup is shown as text on every page", async () => {
   const page = await visit("/");
-  for (const address of HOSTILE) {
+  for (const [address, last] of HOSTILE) {
     await page.goto(address);
-    await page.waitForFunction((name) => document.body.textContent!.includes(name), ATTACK);
+    await page.waitForFunction(([name, at]) => [...document.querySelectorAll(at!)].some((one) => one.textContent!.includes(name!)), [ATTACK, last] as const);
     const found = await page.evaluate(() => ({
       elements: document.querySelectorAll("main img, main script, main iframe").length,
       hacked: "hacked" in window,
