@@ -38,10 +38,10 @@ function awaits(name: string): number[] {
   return lines.slice(first, first + 1 + length).flatMap((line, i) => (/\bawait\b/.test(line) ? [first + i + 1] : []));
 }
 
-/** "running_total app/shop.py:62 exact" is right when that line of that function awaits. */
-function expectRight(caller: string): void {
+/** "running_total app/shop.py:62 exact" is right when that line of that function awaits. Runs under 100 ms have no exact caller. */
+function expectRight(caller: string, how: string[] = ["exact"]): void {
   const [, name, line, known] = /^(\w+) app\/shop\.py:(\d+) (exact|sampled)$/.exec(caller) ?? [];
-  expect({ caller, line: Number(line), known }).toEqual({ caller, line: expect.toBeOneOf(awaits(name ?? "")), known: "exact" });
+  expect({ caller, line: Number(line), known }).toEqual({ caller, line: expect.toBeOneOf(awaits(name ?? "")), known: expect.toBeOneOf(how) });
 }
 
 test("the slow query of the slowest request and its caller's line are one click away", async () => {
@@ -59,7 +59,9 @@ test("all callers of the slowest query are one click away, each on a line that a
   await page.getByRole("region", { name: "Slow queries" }).getByRole("link").nth(1).click();
   const callers = page.getByRole("region", { name: "Callers" }).locator("tbody .caller");
   await callers.first().waitFor();
-  for (const caller of await callers.allInnerTexts()) expectRight(caller);
+  const [most, ...others] = await callers.allInnerTexts();
+  expectRight(most!);
+  for (const caller of others) expectRight(caller, ["exact", "sampled"]);
 });
 
 test("the split of every span on the page adds up to its duration", async () => {
