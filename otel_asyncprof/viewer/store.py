@@ -183,8 +183,7 @@ class Store:
     def _attempt(self, step: Callable[[], int | None]) -> int:
         try:
             with self._lock:  # in memory, readers use the same connection
-                result = step() or 0
-            return result
+                return step() or 0
         except (sqlite3.Error, OverflowError) as error:
             self.error = f"the database cannot be written: {error}"
             return 0
