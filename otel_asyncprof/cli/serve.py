@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ui-port",
         type=_port,
-        default=int(os.environ.get("OTEL_ASYNCPROF_VIEWER_UI_PORT") or 8418),
+        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_UI_PORT") or "8418",  # a text is checked like one that is given
         metavar="PORT",
         help="the page (default 8418, or the next one that is free); 0 is any free port, here and above",
     )
@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--editor",
         type=editor,
-        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_EDITOR") and editor(os.environ["OTEL_ASYNCPROF_VIEWER_EDITOR"]),
+        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_EDITOR") or None,
         help=f"for links to sources: {', '.join(EDITORS)}, or a URL with {{file}} and {{line}}",
     )
     parser.add_argument(

@@ -139,7 +139,10 @@ class Api:
         return found_trace(connection, self._reader, trace_id)
 
     def _trace(self, connection: sqlite3.Connection, request: Request) -> Any:
-        return trace_json(connection, self._reader, self._found(connection, request))
+        data = self._found(connection, request)
+        if data.answer is None:
+            data.answer = to_bytes(trace_json(connection, self._reader, data))
+        return Response(data.answer, media_type="application/json")
 
     def _span(self, connection: sqlite3.Connection, request: Request) -> Any:
         span_id = read_identifier("the span's id", request.path_params["span"], 8)
@@ -297,12 +300,15 @@ class Api:
         return _Json({})
 
 
-class _Json(JSONResponse):
-    """Text of others may hold lone surrogates, which UTF-8 has no bytes for."""
+def to_bytes(content: Any) -> bytes:
+    """As short as possible. Text of others may hold lone surrogates, which UTF-8 has no bytes for."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
 
+
+class _Json(JSONResponse):
     def render(self, content: Any) -> bytes:
-        """As short as possible."""
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
+        """The body."""
+        return to_bytes(content)
 
 
 def error_response(status: int, reason: str) -> Response:

@@ -46,7 +46,7 @@ def _columns(a: Node, b: Node, runs_a: int, runs_b: int) -> dict[str, list[int]]
     times_b: list[int] = []
     noise: list[int] = []
     least = PRUNE * max(a.total / runs_a, b.total / runs_b)
-    nothing = Node(-1, -1)
+    nothing = Node(-1)
     waiting = [(a, b, -1)]
     while waiting and len(parents) < MAX_NODES:
         one, other, parent = waiting.pop()

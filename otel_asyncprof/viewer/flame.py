@@ -1,6 +1,6 @@
 """Stacks with their time -> a tree in columns, as flame graphs draw it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.places import kind_of
@@ -35,28 +35,23 @@ Stack = tuple[int, ...]  # numbers of frames, root first
 Weights = Mapping[Stack, Weight]
 
 
-@dataclass(slots=True)
 class Node:
-    """A place in the tree."""
+    """A place in the tree. There are tens of thousands: nothing is made before it is needed."""
 
-    function: int
-    parent: int
-    children: dict[int, "Node"] = field(default_factory=dict)
-    states: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
-    self_time: float = 0.0
-    n: int = 0
-    lines: dict[int, float] = field(default_factory=dict)
-    matches: bool = False
+    __slots__ = ("children", "function", "line", "lines", "n", "self_time", "states", "total")
 
-    @property
-    def line(self) -> int:
-        """The one with the most time."""
-        return max(self.lines, key=lambda line: self.lines[line], default=0)
+    def __init__(self, function: int, line: int = 0) -> None:
+        self.function = function
+        self.children: dict[int, Node] = {}
+        self.line = line  # the one with the most time
+        self.lines: dict[int, float] | None = None  # times, where there are several lines
+        self.states: Sequence[float] = _NOTHING
+        self.total = 0.0  # of all states, with all below it
+        self.self_time = 0.0
+        self.n = 0
 
-    @property
-    def total(self) -> float:
-        """With all below it."""
-        return sum(self.states)
+
+_NOTHING = (0.0, 0.0, 0.0, 0.0)
 
 
 class Functions:
@@ -85,7 +80,7 @@ class Functions:
 
 def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False) -> Node:
     """The root, which stands for all; its children are the stacks' roots, or their leaves when inverted."""
-    root = Node(-1, -1)
+    root = Node(-1)
     of = functions.of
     for stack, weight in weights.items():
         time = weight.total
@@ -94,36 +89,48 @@ def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False) -
             function, line = of(frame)
             child = node.children.get(function)
             if child is None:
-                child = node.children[function] = Node(function, 0)
-            lines = child.lines
-            lines[line] = lines.get(line, 0.0) + time
+                child = node.children[function] = Node(function, line)
+            if child.line != line or child.lines is not None:
+                _add_line(child, line, time)
+            child.total += time
             node = child
+        root.total += time
         node.self_time += time
         node.n += weight.n
-        states = node.states
-        for index, value in enumerate(weight.states):
-            states[index] += value
+        s0, s1, s2, s3 = node.states
+        node.states = (s0 + weight.states[0], s1 + weight.states[1], s2 + weight.states[2], s3 + weight.states[3])
     _add_up(root)
     return root
 
 
+def _add_line(node: Node, line: int, time: float) -> None:
+    if node.lines is None:
+        node.lines = {node.line: node.total}
+    lines = node.lines
+    lines[line] = lines.get(line, 0.0) + time
+    if lines[line] > lines[node.line]:
+        node.line = line
+
+
 def _add_up(root: Node) -> None:
+    """Gives each node the states of what is below it."""
     order, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        order.append(node)
-        waiting += node.children.values()
+        if node.children:
+            order.append(node)
+            waiting += node.children.values()
     for node in reversed(order):
         s0, s1, s2, s3 = node.states
         n = node.n
         for child in node.children.values():
-            states = child.states
-            s0 += states[0]
-            s1 += states[1]
-            s2 += states[2]
-            s3 += states[3]
+            c0, c1, c2, c3 = child.states
+            s0 += c0
+            s1 += c1
+            s2 += c2
+            s3 += c3
             n += child.n
-        node.states = [s0, s1, s2, s3]
+        node.states = (s0, s1, s2, s3)
         node.n = n
 
 
@@ -140,23 +147,29 @@ def columns_of(
     while stack:
         node, parent = stack.pop()
         here = len(parents)
-        micros = [round(value / 1000) for value in node.states]
+        s0, s1, s2, s3 = node.states
+        micros = (int(s0 / 1000 + 0.5), int(s1 / 1000 + 0.5), int(s2 / 1000 + 0.5), int(s3 / 1000 + 0.5))
         parents.append(parent)
         frames.append(node.function)
         lines.append(node.line)
-        totals.append(sum(micros))
-        selves.append(round(node.self_time / 1000))
+        totals.append(micros[0] + micros[1] + micros[2] + micros[3])
+        selves.append(int(node.self_time / 1000 + 0.5))
         running.append(micros[0])
         waiting.append(micros[1])
         ready.append(micros[2])
         blocked.append(micros[3])
         samples.append(node.n)
         match.append(1 if node.function in matching else 0)
-        kept = [child for child in node.children.values() if child.total >= least]
-        pruned += len(node.children) - len(kept)
-        kept.sort(key=lambda child: child.total)
-        stack += [(child, here) for child in kept]
+        if node.children:
+            kept = [child for child in node.children.values() if child.total >= least]
+            pruned += len(node.children) - len(kept)
+            kept.sort(key=_total)
+            stack += [(child, here) for child in kept]
     return {"nodes": columns, "pruned": pruned}
+
+
+def _total(node: Node) -> float:
+    return node.total
 
 
 def _least(root: Node, least: float) -> float:

@@ -46,21 +46,22 @@ class TraceData:
     spans: list[Placed]
     samples: list[Sample]
     index_of: dict[bytes, int] = field(init=False)
+    answer: bytes | None = None  # as the API sends it, once that was asked for
 
     def __post_init__(self) -> None:
         self.index_of = {span.row.span_id: index for index, span in enumerate(self.spans)}
 
-    @property
+    @cached_property
     def begin_ns(self) -> int:
         """Of the first span."""
         return min(span.row.start_ns for span in self.spans)
 
-    @property
+    @cached_property
     def end_ns(self) -> int:
         """Of the span that ends last."""
         return max(max(span.row.end_ns, span.row.start_ns) for span in self.spans)
 
-    @property
+    @cached_property
     def timeline(self) -> bool:
         """Whether its samples have times."""
         return any(sample.wall_at for sample in self.samples)
@@ -88,7 +89,7 @@ class TraceData:
                 parts.append(part)
         return parts
 
-    @property
+    @cached_property
     def period_ns(self) -> int:
         """The typical time between two looks; 0 without samples that have times."""
         weights = sorted(weight for sample in self.samples for weight in islice(sample.wall_at, 1, None, 2))
@@ -110,13 +111,14 @@ class Reader:
     def __init__(self) -> None:
         self._frames: dict[int, Frame] = {}
         self._stacks: dict[int, Stack] = {}
+        self._callers: dict[int, int] = {}
         self._traces: OrderedDict[tuple[bytes, int, int, int], TraceData] = OrderedDict()
         self._lock = Lock()
 
     def forget(self) -> None:
         """After everything was deleted."""
         with self._lock:
-            self._frames, self._stacks = {}, {}
+            self._frames, self._stacks, self._callers = {}, {}, {}
             self._traces.clear()
 
     def trace(self, connection: sqlite3.Connection, trace_id: bytes) -> TraceData | None:
@@ -152,7 +154,8 @@ class Reader:
         found = {number: stacks[number] for number in wanted if number in stacks}
         if len(frames) > MAX_CACHED_FRAMES or len(stacks) > MAX_CACHED_FRAMES:
             with self._lock:  # answers under way keep the old ones
-                self._frames, self._stacks = dict(frames) if len(frames) <= MAX_CACHED_FRAMES else {}, {}
+                self._frames = dict(frames) if len(frames) <= MAX_CACHED_FRAMES else {}
+                self._stacks, self._callers = {}, {}
         return found
 
     def frames(self, connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Frame]:
@@ -170,13 +173,16 @@ class Reader:
 
     def callers_of(self, connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, int]:
         """Of each stack, the number of the application's frame nearest to the leaf."""
-        found = {}
-        for number, path in self.stacks(connection, numbers).items():
-            frames = self.frames(connection, path)
+        with self._lock:
+            known = self._callers
+        wanted = set(numbers)
+        stacks = self.stacks(connection, wanted - known.keys())
+        frames = self.frames(connection, {frame for path in stacks.values() for frame in path})
+        for number, path in stacks.items():
             caller = caller_in(frames[inner] for inner in path)
             if caller is not None:
-                found[number] = next(inner for inner in reversed(path) if frames[inner] == caller)
-        return found
+                known[number] = next(inner for inner in reversed(path) if frames[inner] == caller)
+        return {number: known[number] for number in wanted if number in known}
 
 
 def _by_number(connection: sqlite3.Connection, statement: str, numbers: Iterable[int]) -> Iterable[Sequence[Any]]:

@@ -93,6 +93,10 @@ def _from_looks(spans: Sequence[SpanTime], looks: list[list[Look]], results: lis
     children: list[list[intervals.Interval]] = [[] for _ in spans]
     for index in range(len(spans) - 1, -1, -1):
         span = spans[index]
+        if span.parent >= 0:
+            children[span.parent].append((span.begin_ns, span.end_ns))
+        if not below[index] and not children[index]:
+            continue
         inside = [part for look in below[index] if (part := look.within(span.begin_ns, span.end_ns))]
         results[index].tree = by_state(inside)
         own = by_state(looks[index])
@@ -103,7 +107,6 @@ def _from_looks(spans: Sequence[SpanTime], looks: list[list[Look]], results: lis
         results[index].own = own
         if span.parent >= 0:
             below[span.parent].extend(below[index])
-            children[span.parent].append((span.begin_ns, span.end_ns))
         below[index] = []
 
 
@@ -145,8 +148,11 @@ def rounded(split: Mapping[str, float], duration_ns: int, *, own: bool = False) 
     """Whole microseconds that add up to the duration's; what is left is `not_sampled`."""
     duration = duration_ns // 1000
     names = (*STATES, CHILDREN) if own else STATES
-    known = {name: split.get(name, 0.0) for name in names}
-    known[RUNNING] += sum(value for state, value in split.items() if state not in known)  # of another profiler
+    if not split:
+        return dict.fromkeys([f"{name}_us" for name in names], 0) | {f"{NOT_SAMPLED}_us": duration}
+    known = dict.fromkeys(names, 0.0)
+    for state, value in split.items():
+        known[state if state in known else RUNNING] += value  # of another profiler: it was seen
     floors = {name: int(value // 1000) for name, value in known.items()}
     remainder = duration - sum(floors.values())
     if remainder < 0:  # more was seen than there was time, by rounding or by a clock

@@ -152,7 +152,7 @@ class Store:
                 jobs, self._jobs = self._jobs, []
                 ends = self._is_closing and not self._waiting  # and no job is added any more
             if batches:
-                self._attempt(lambda batches=batches: self._writer.write(batches))  # type: ignore[misc]
+                self._attempt(lambda batches=batches: self._write(batches))  # type: ignore[misc]
                 is_settled = False
             for job, _ in jobs:
                 self._attempt(lambda job=job: job(self._connection))  # type: ignore[misc]
@@ -183,12 +183,14 @@ class Store:
     def _attempt(self, step: Callable[[], int | None]) -> int:
         try:
             with self._lock:  # in memory, readers use the same connection
-                result = step() or 0
-            self.error = ""
-            return result
+                return step() or 0
         except (sqlite3.Error, OverflowError) as error:
             self.error = f"the database cannot be written: {error}"
             return 0
+
+    def _write(self, batches: list[Batch]) -> None:
+        self._writer.write(batches)
+        self.error = ""  # only that proves that it can be written again
 
     def _settle_some(self) -> int:
         assert self.settle is not None

@@ -3,10 +3,11 @@
 import json
 import sqlite3
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from ..analysis.findings import percentile
-from ..analysis.places import caller_in, kind_of
+from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
 from .decoding import CLIENT, browser_safe
 from .looks import Sample
@@ -53,7 +54,7 @@ def trace_json(connection: sqlite3.Connection, reader: Reader, data: TraceData) 
         "start_us": data.begin_ns // 1000,
         "duration_us": (data.end_ns - data.begin_ns) // 1000,
         "services": sorted({row.service for row in rows}),
-        "spans": _spans_json(connection, reader, data),
+        "spans": _spans_json(connection, reader, data, range(len(data.spans))),
         "samples": sum(sample.n for sample in data.samples),
         "period_us": data.period_ns // 1000,
         "timeline": data.timeline,
@@ -65,11 +66,14 @@ def trace_json(connection: sqlite3.Connection, reader: Reader, data: TraceData) 
     }
 
 
-def _spans_json(connection: sqlite3.Connection, reader: Reader, data: TraceData) -> list[dict[str, Any]]:
-    callers = _callers(connection, reader, data)
+def _spans_json(
+    connection: sqlite3.Connection, reader: Reader, data: TraceData, indices: Sequence[int]
+) -> list[dict[str, Any]]:
+    callers = _callers(connection, reader, data, indices)
     found = []
-    for index, span in enumerate(data.spans):
-        row, times, split = span.row, data.times[index], data.splits[index]
+    for index in indices:
+        span, times, split = data.spans[index], data.times[index], data.splits[index]
+        row = span.row
         found.append(
             {
                 "span_id": row.span_id.hex(),
@@ -93,26 +97,26 @@ def _spans_json(connection: sqlite3.Connection, reader: Reader, data: TraceData)
     return found
 
 
-def _callers(connection: sqlite3.Connection, reader: Reader, data: TraceData) -> dict[int, dict[str, Any]]:
+def _callers(
+    connection: sqlite3.Connection, reader: Reader, data: TraceData, indices: Sequence[int]
+) -> dict[int, dict[str, Any]]:
     """Of queries and other client spans: what the span says itself, else what its samples say."""
-    exact = reader.frames(connection, {span.row.caller for span in data.spans if span.row.caller is not None})
+    rows = {index: data.spans[index].row for index in indices}
+    exact = {index: row.caller for index, row in rows.items() if row.caller is not None}
     asked = {
-        index: span.row.span_id
-        for index, span in enumerate(data.spans)
-        if span.row.caller is None and (span.row.query is not None or span.row.kind == CLIENT)
+        index: row.span_id
+        for index, row in rows.items()
+        if row.caller is None and (row.query is not None or row.kind == CLIENT)
     }
     heaviest = heaviest_stacks(data.samples, set(asked.values()))
-    stacks = reader.stacks(connection, heaviest.values())
-    frames = reader.frames(connection, {frame for stack in stacks.values() for frame in stack})
-    found: dict[int, dict[str, Any]] = {}
-    for index, span in enumerate(data.spans):
-        if span.row.caller in exact:
-            found[index] = caller_json(exact[span.row.caller], True)
-        elif index in asked and (number := heaviest.get(span.row.span_id)) in stacks:
-            frame = caller_in(frames[inner] for inner in stacks[number])
-            if frame is not None:
-                found[index] = caller_json(frame, False)
-    return found
+    sampled = reader.callers_of(connection, heaviest.values())
+    numbers = {index: sampled[heaviest[span]] for index, span in asked.items() if heaviest.get(span) in sampled}
+    frames = reader.frames(connection, {*exact.values(), *numbers.values()})
+    return {
+        index: caller_json(frames[number], index in exact)
+        for index, number in (exact | numbers).items()
+        if number in frames
+    }
 
 
 def heaviest_stacks(samples: list[Sample], spans: set[bytes]) -> dict[bytes, int]:
@@ -148,7 +152,7 @@ def span_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, s
     ]
     durations.sort()
     return {
-        **_spans_json(connection, reader, data)[index],
+        **_spans_json(connection, reader, data, [index])[0],
         "trace_id": data.trace_id.hex(),
         "trace_state": details.get("trace_state", ""),
         "status_message": details.get("status_message", ""),

@@ -194,6 +194,22 @@ def test_values_of_options(function: object, good: dict[str, object], bad: list[
             function(text)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"), [("OTEL_ASYNCPROF_VIEWER_UI_PORT", "many"), ("OTEL_ASYNCPROF_VIEWER_EDITOR", "emacs")]
+)
+def test_a_bad_value_in_the_environment_is_a_usage_error(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it would be on the command line."""
+    monkeypatch.setenv(variable, value)
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    with pytest.raises(SystemExit) as caught:
+        parser.parse_args([])
+    assert caught.value.code == 2
+    assert "argument --ui-port" in (said := capsys.readouterr().err) or "argument --editor" in said
+
+
 def test_the_default_file_is_where_data_of_users_belong(monkeypatch: pytest.MonkeyPatch) -> None:
     """XDG's folder, or its default."""
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 
@@ -181,10 +182,18 @@ def test_a_body_without_a_length_is_limited_too(client: Client, monkeypatch: pyt
 
 
 def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
-    """The limit holds for what comes out."""
+    """Neither in what is returned, nor in memory."""
     assert unpacked(gzip.compress(bytes(1000)), "gzip", most=1000) == bytes(1000)
     with pytest.raises(TooLarge):
         unpacked(gzip.compress(bytes(1001)), "gzip", most=1000)
+    bomb = gzip.compress(bytes(32 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge):
+            unpacked(bomb, "gzip", most=1000)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_where_writing_cannot_keep_up_the_sender_is_told_to_try_again(
