@@ -116,5 +116,7 @@ def test_the_wheel_holds_every_module_and_no_source_of_the_extension(wheel: Path
     shipped = {
         str(path.relative_to(ROOT)) for path in (ROOT / "otel_asyncprof").rglob("*.py*") if path.suffix != ".pyc"
     }
+    static = ROOT / "otel_asyncprof" / "viewer" / "static"
+    shipped |= {str(path.relative_to(ROOT)) for path in static.rglob("*") if path.is_file()}
     page = {f"otel_asyncprof/cli/page/page.{suffix}" for suffix in ("css", "html", "js")}
     assert packed == shipped | page | {"otel_asyncprof/py.typed", "otel_asyncprof/_native.abi3.so"}

@@ -130,7 +130,7 @@ def test_declarative_configuration_reaches_the_profiler(collector: Collector, tm
         assert service_name(request) == "declared"
         for profile in request.resource_profiles[0].scope_profiles[0].profiles:
             assert profile.period == 1_000_000_000 // 50
-            assert 0.3 <= profile.duration_nano / 1e9 < 3 or request is collector.profiles[-1]
+            assert 0.2 <= profile.duration_nano / 1e9 < 3 or request is collector.profiles[-1]
 
 
 @pytest.mark.parametrize("line", ["enabled: false", "enabled: ${{PROFILES:-false}}"])
@@ -228,5 +228,5 @@ def test_our_own_requests_make_no_spans(kind: str, page: str, tmp_path: Path) ->
 
 def test_every_program_here_is_run_by_a_test() -> None:
     """None is left over."""
-    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.py"))
     assert [path.name for path in PROGRAMS.glob("*.py") if f'"{path.name}"' not in sources] == []

@@ -18,7 +18,7 @@ TABLES = ["drop.c", "arena.c", "intern_table.c", "string_table.c", "stack_table.
 READERS = [
     *(f"cpython/{path.name}" for path in sorted((EXT / "cpython").glob("*.c"))),
     *("drop.c", "os/linux.c", "read_object.c", "read_dict.c"),
-    *("coroutine.c", "tasks.c", "task_list.c", "threads.c", "unwind.c"),
+    *("coroutine.c", "greenlets.c", "tasks.c", "task_list.c", "threads.c", "unwind.c"),
     *(path.name for path in sorted(EXT.glob("safe_copy*.c"))),
 ]
 PROGRAMS = {
