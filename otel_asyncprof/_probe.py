@@ -4,6 +4,7 @@ import asyncio
 import asyncio.futures
 import asyncio.tasks
 import contextlib
+import sys
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
@@ -14,10 +15,10 @@ PROBE_NAME = "otel_asyncprof probe"
 @contextlib.contextmanager
 def _entered(loop: "ProbeLoop") -> Generator[None]:
     """From 3.14 on a task runs only in its thread's loop, and while no other task does: ours steps aside."""
-    if sys.version_info < (3, 14):  # nothing to step aside for, and 3.12 has no swap without a current task
+    if sys.hexversion < 0x030E0000:  # nothing to step aside for, and 3.12 has no swap without a current task
         yield
         return
-    swap: Any = asyncio.tasks._swap_current_task  # type: ignore[attr-defined]
+    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)
     outer = asyncio._get_running_loop()
     task = swap(outer, None) if outer is not None else None
     asyncio._set_running_loop(loop)  # type: ignore[arg-type]
