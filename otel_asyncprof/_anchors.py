@@ -103,7 +103,9 @@ def _asyncio_objects() -> dict[str, Any]:
     python_tasks = getattr(asyncio.tasks, "_scheduled_tasks", None)
     if python_tasks is None:
         python_tasks = asyncio.tasks._all_tasks  # type: ignore[attr-defined]
-    inside = [each for each in gc.get_referents(sys.modules["_asyncio"]) if type(each) is weakref.WeakSet]
+    # Before 3.14 the module's state holds free objects too: to be handed a reference to one would free it twice.
+    referents = gc.get_referents(sys.modules["_asyncio"]) if sys.hexversion >= 0x030E0000 else []
+    inside = [each for each in referents if type(each) is weakref.WeakSet]
     scheduled: Any = inside[0] if inside else python_tasks
     loop = ProbeLoop()
     future = loop.create_future()
