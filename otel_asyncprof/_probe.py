@@ -15,12 +15,10 @@ PROBE_NAME = "otel_asyncprof probe"
 @contextlib.contextmanager
 def _entered(loop: "ProbeLoop") -> Generator[None]:
     """From 3.14 on a task runs only in its thread's loop, and while no other task does: ours steps aside."""
-    if sys.hexversion < 0x030E0000:  # nothing to step aside for, and 3.12 has no swap without a current task
-        yield
-        return
-    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)
+    # 3.12 cannot swap where there is no current task.
+    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None) if sys.hexversion >= 0x030E0000 else None
     outer = asyncio._get_running_loop()
-    task = swap(outer, None) if outer is not None else None
+    task = swap(outer, None) if outer is not None and swap is not None else None
     asyncio._set_running_loop(loop)  # type: ignore[arg-type]
     try:
         yield
