@@ -27,6 +27,13 @@ static bool read_state(uint64_t generator, int32_t *state) {
     return true;
 }
 
+bool coroutine_is_executing(uint64_t coroutine) {
+    uint64_t type;
+    int32_t state;
+    return coroutine && safe_copy_word(&type, coroutine + OBJECT_TYPE) && type == anchors.type_coroutine && read_state(coroutine, &state) &&
+           state == layout.state_executing;
+}
+
 static bool is_suspended(int32_t state) { return state >= layout.state_suspended_from && state <= layout.state_suspended_to; }
 
 /* A suspended coroutine always awaits. A generator or async generator may as well have yielded: from 3.13 on the state tells,

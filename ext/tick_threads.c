@@ -3,15 +3,17 @@
 
 #include <string.h>
 
+#include "coroutine.h"
 #include "cpython/layout.h"
 #include "drop.h"
+#include "exit_signals.h"
 #include "greenlets.h"
 #include "read_object.h"
 #include "reading.h"
 #include "safe_copy.h"
 #include "task_set.h"
 
-#define MAX_ATTEMPTS 8
+#define MAX_ATTEMPTS 32 /* at a thread that switches tasks meanwhile; giving up would hide all tasks of its loop */
 #define MAX_CURRENT_TASKS 256
 #define MAX_EAGER_SLOTS 8192 /* of the set of tasks in their first step: there are no more than calls fit on stacks */
 #define TICKS_PER_READING 64 /* of the clocks of ignored threads */
@@ -38,21 +40,29 @@ static bool has_frame(const struct tick *tick, uint32_t count, uint32_t flags) {
 
 /* What can change only while its thread runs Python. */
 struct moment {
-    uint64_t context, task;
+    uint64_t context, task, coroutine;
+    bool in_coroutine; /* its task runs Python code; in the task's C code before and after that, collecting garbage for one, it does not */
 };
 
 /* task: the one that the loop runs now; 0 = none. */
 static bool read_moment(const struct thread_state *thread, uint64_t loop, struct moment *moment) {
-    return threads_read_task(thread, loop, &moment->task) && safe_copy_word(&moment->context, thread->address + layout.thread_context);
+    *moment = (struct moment){0};
+    if (!threads_read_task(thread, loop, &moment->task) || !safe_copy_word(&moment->context, thread->address + layout.thread_context))
+        return false;
+    if (moment->task && safe_copy_word(&moment->coroutine, moment->task + layout.task_coroutine))
+        moment->in_coroutine = coroutine_is_executing(moment->coroutine);
+    return true;
 }
 
-/* A task that runs has its coroutine on the stack, if that is Python's. Sync code that runs in a greenlet for the task has a stack of its
-   own, to which the rest is added; where that cannot be had, the stack is no one's: without its root it would pass for the loop's. */
-static bool complete_stack(struct tick *tick, uint64_t task, size_t *n_raw) {
-    uint64_t coroutine, type;
-    if (!task || !safe_copy_word(&coroutine, task + layout.task_coroutine)) return true;
-    if (greenlets_complete(coroutine, tick->unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
-    return !coroutine || !safe_copy_word(&type, coroutine + OBJECT_TYPE) || type != anchors.type_coroutine;
+static bool is_one_moment(const struct moment *before, const struct moment *after) {
+    return before->context == after->context && before->task == after->task;
+}
+
+/* A task that runs has its coroutine on the stack. Sync code that runs in a greenlet for the task has a stack of its own, to which the
+   rest is added; where that cannot be had, the stack is no one's: without its root it would pass for the loop's. */
+static bool complete_stack(struct tick *tick, const struct moment *before, const struct moment *after, size_t *n_raw) {
+    if (!before->coroutine || greenlets_complete(before->coroutine, tick->unwind.frames, MAX_THREAD_FRAMES, n_raw)) return true;
+    return !before->in_coroutine && !after->in_coroutine;
 }
 
 /* Stack, link and task of one moment: the link and the task are read before and after the stack, and both readings must agree. */
@@ -64,10 +74,10 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
         if (!read_moment(thread, loop, &before)) continue;
         struct seen_link first = tick_read_link(tick, before.context);
         if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;
-        if (!complete_stack(tick, before.task, n_raw) || !read_moment(thread, loop, &after)) continue;
+        if (!read_moment(thread, loop, &after) || !complete_stack(tick, &before, &after, n_raw)) continue;
         *link = tick_read_link(tick, after.context);
         *task = after.task;
-        if (before.context == after.context && before.task == after.task && first.link == link->link) return true;
+        if (is_one_moment(&before, &after) && first.link == link->link) return true;
     }
     drop_count(DROP_torn_stack);
     return false;
@@ -154,6 +164,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_holds_gil(thread), used_ns, tick->elapsed_ns);
     record->rested &= whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
+    if (exit_signals_came()) return lose_loop(tick, sight.loop); /* during this tick: what was read may be our own wait for the end */
     if (!sight.count) return;
     tick->threads_seen++;
     sight.thread_name = stack_table_string(tick->stacks, record->name, record->name_size);

@@ -7,7 +7,8 @@
 #include "safe_copy.h"
 
 #define MAX_CHUNKS 64
-#define MAX_ATTEMPTS 3
+#define MAX_WALKS 32       /* of a thread that makes and ends frames faster than they are copied */
+#define MAX_WHOLE_WALKS 3  /* of one that calls and returns meanwhile */
 #define MAX_SKIPPED (2 * MAX_THREAD_FRAMES) /* entry frames make no raw frame, so that the frame bound alone ends no cycle of them */
 #define CHUNK_HEAD 24
 
@@ -60,8 +61,8 @@ static bool is_entry(const uint8_t *head) {
     return head[layout.frame_owner] >= layout.owner_skip_from;
 }
 
-/* True when the walk came to the root, or to its bound. */
-static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames, size_t *n_frames) {
+/* True when the walk came to the root, or to its bound; why it did not is set only where that is not that the thread moved. */
+static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *frames, size_t *n_frames, enum drop_reason *why) {
     size_t count = 0;
     unsigned last = 0;
     bool entry = false;
@@ -77,7 +78,7 @@ static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *
             return true;
         }
         if (frame % 8 || !read_head(pieces, &last, frame, head)) {
-            drop_count(DROP_unreadable_memory);
+            *why = DROP_unreadable_memory;
             return false;
         }
         struct raw_frame *raw = &frames[count];
@@ -103,22 +104,25 @@ static bool read_current_frame(const struct thread_state *thread, uint64_t *fram
 
 bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
     struct thread_state now = *thread;
-    bool whole = false, has_frames = false;
+    bool has_frames = false;
+    enum drop_reason why = DROP_torn_stack;
     *count = 0;
-    for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    for (unsigned walks = 0, empty = 0; walks < MAX_WALKS; walks++) {
         struct pieces pieces;
         uint64_t frame, after;
         if (!safe_copy_word(&now.chunk, now.address + layout.thread_datastack_chunk) ||
             !safe_copy_word(&now.chunk_top, now.address + layout.thread_datastack_top) || !read_current_frame(&now, &frame))
             return drop_count(DROP_unreadable_memory), false;
+        if (!frame && ++empty == MAX_WHOLE_WALKS) break;
         if (!frame) continue;
         has_frames = true;
+        why = DROP_torn_stack;
         copy_chunks(&now, buffer->bytes, &pieces);
-        whole = walk(frame, &pieces, buffer->frames, count);
-        if (whole && read_current_frame(&now, &after) && after == frame) return true;
+        if (!walk(frame, &pieces, buffer->frames, count, &why)) continue;
+        /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code; what
+           was copied in one go and leads to the root is its stack of a moment within the copy. */
+        if (walks + 1 >= MAX_WHOLE_WALKS || (read_current_frame(&now, &after) && after == frame)) return true;
     }
-    /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code; what
-       was copied in one go and leads to the root is its stack of a moment within the copy. */
-    if (!whole && has_frames) drop_count(DROP_torn_stack);
-    return whole;
+    if (has_frames) drop_count(why);
+    return false;
 }
