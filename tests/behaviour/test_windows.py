@@ -179,7 +179,7 @@ def test_the_time_of_long_waits_adds_up(run: RunTarget, index: int) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="a set of tasks is not walked from end to end")
 def test_the_time_after_the_last_look_at_very_many_tasks_is_not_lost(run_once: RunTarget) -> None:
-    """A list of tasks is walked in every 64th tick, so that a profile of 1 s ends long after a walk, however late ticks are."""
+    """A list is walked in every 64th tick: a profile of 1 s ends long after a walk, however late the ticks are."""
     profile = run_once("rare_looks", capture="own", rate=200, tasks_per_tick=1)
     assert profile.stats["window"] == 2_048, "all tasks were looked at"
     resting = [s for s in profile.samples if "rest" in s.names]
