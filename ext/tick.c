@@ -40,7 +40,8 @@ void tick_destroy(struct tick *tick) {
     free(tick->seen);
     free(tick->stitch);
     free(tick->pool);
-    free(tick->replay);
+    free(tick->replay.samples);
+    free(tick->last_part.samples);
     free(tick);
 }
 
@@ -103,13 +104,18 @@ bool tick_read_list(struct tick *tick) {
 }
 
 void tick_use(struct tick *tick, struct stack_table *stacks) {
-    if (tick->stacks) tick_end_rest(tick);
+    if (tick->stacks) {
+        tick_end_rest(tick);
+        tick_end_window(tick);
+    }
     tick->stacks = stacks;
     tick->interval++;
     tick->replay_whole = false; /* its keys are of other tables */
     code_table_reset(tick->codes);
     tasks_forget_types(&tick->tasks);
 }
+
+void tick_pass(struct tick *tick, uint64_t elapsed_ns) { tick->since_tasks_ns += elapsed_ns; }
 
 void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
     tick->limits = *limits;
@@ -130,7 +136,7 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     tick->settled = nothing_ran;
     tick->rest_ticks = 0;
     tick->replay_whole = true;
-    tick->n_replay = 0;
+    tick->replay.count = 0;
     tick->pool_size = 0;
     tick->n_loops = 0;
     tick->loops_known = true;

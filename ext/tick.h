@@ -93,10 +93,14 @@ struct own_loops {
     uint32_t next;
 };
 
-/* A sample of the last full look, to be given its weight again while no thread runs. */
+/* Samples of one look, to be given weight again without another look. */
 struct replay_sample {
     struct sample_key key;
     double share; /* of the elapsed time */
+};
+struct replay {
+    struct replay_sample *samples;
+    uint32_t count, capacity;
 };
 #define MAX_REPLAY (1u << 21)
 
@@ -111,7 +115,9 @@ struct tick {
     uint64_t list_tick;           /* in which it was read */
     bool list_whole;
     uint32_t ticks_without_tasks; /* since the last look at suspended tasks */
-    uint64_t since_tasks_ns;
+    uint64_t since_tasks_ns;      /* of it nothing is in the tables */
+    struct replay last_part;      /* that look, if it was at a part of the tasks: when the tables go before the next, it stands for this time */
+    uint64_t last_part_ns;        /* the time that its shares are of; 0 = there is none in these tables */
     uint32_t ignored_threads[MAX_IGNORED_THREADS]; /* kernel ids; 0 = free place */
 
     /* of this tick */
@@ -133,8 +139,7 @@ struct tick {
     struct awaiter_memo memo;
 
     /* rest */
-    struct replay_sample *replay;
-    uint32_t n_replay, replay_capacity;
+    struct replay replay;        /* the last full look, for as long as no thread runs */
     bool cpu_is_exact;           /* CPU clocks show even the shortest run, as a rule, so that rest can be told */
     bool replay_whole;           /* it holds all that the last full look has seen */
     bool settled;                /* that look was itself one at a process in which nothing ran: it has missed nothing */
@@ -165,9 +170,13 @@ void tick_use(struct tick *tick, struct stack_table *stacks);
 /* Looks once and adds what it sees to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
 void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
 
+/* Time after the last tick, with nothing to be looked at any more. */
+void tick_pass(struct tick *tick, uint64_t elapsed_ns);
+
 /* The steps, in order. */
 bool tick_nothing_ran(struct tick *tick);
 void tick_end_rest(struct tick *tick);
+void tick_end_window(struct tick *tick);
 void tick_find_running_tasks(struct tick *tick);
 void tick_look_at_threads(struct tick *tick);
 void tick_look_at_tasks(struct tick *tick);
@@ -222,6 +231,7 @@ struct emission {
     uint64_t thread_ident, cpu_periods;
     double share; /* of the elapsed time; more than 1 for what is not looked at in each tick */
     enum sample_state state;
+    bool of_window; /* the share is that of the window */
 };
 void tick_emit(struct tick *tick, const struct emission *emission);
 

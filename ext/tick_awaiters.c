@@ -84,6 +84,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
         .task_name = read_name(tick, position),
         .link = seen->link,
         .state = seen->state,
+        .of_window = seen->sight != SIGHT_RUNNING,
     };
     if (seen->loop != NO_LOOP) {
         emission.thread_name = tick->loops[seen->loop].thread_name;
@@ -91,7 +92,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
     }
     for (size_t i = 0; i < n_ways; i++) {
         emission.stack = ways[i].stack;
-        emission.share = ways[i].share * (seen->sight == SIGHT_RUNNING ? 1 : tick->work.task_share);
+        emission.share = ways[i].share * (emission.of_window ? tick->work.task_share : 1);
         /* CPU time comes in whole periods: with several ways up they take turns. */
         emission.cpu_periods = i == tick->ticks % n_ways ? periods : 0;
         tick_emit(tick, &emission);

@@ -16,18 +16,23 @@ static struct observation observe(const struct tick *tick, uint64_t wall_ns, uin
     };
 }
 
-static void keep_for_replay(struct tick *tick, const struct sample_key *key, double share) {
-    if (tick->n_replay == tick->replay_capacity) {
-        uint32_t capacity = tick->replay_capacity ? 2 * tick->replay_capacity : 256;
-        struct replay_sample *replay = capacity <= MAX_REPLAY ? realloc(tick->replay, capacity * sizeof *replay) : NULL;
-        if (!replay) {
-            tick->replay_whole = false;
-            return;
-        }
-        tick->replay = replay;
-        tick->replay_capacity = capacity;
+static bool keep(struct replay *replay, const struct sample_key *key, double share) {
+    if (replay->count == replay->capacity) {
+        uint32_t capacity = replay->capacity ? 2 * replay->capacity : 256;
+        struct replay_sample *samples = capacity <= MAX_REPLAY ? realloc(replay->samples, capacity * sizeof *samples) : NULL;
+        if (!samples) return false;
+        replay->samples = samples;
+        replay->capacity = capacity;
     }
-    tick->replay[tick->n_replay++] = (struct replay_sample){*key, share};
+    replay->samples[replay->count++] = (struct replay_sample){*key, share};
+    return true;
+}
+
+static void add_again(struct tick *tick, const struct replay *replay, uint64_t elapsed_ns) {
+    for (uint32_t i = 0; i < replay->count; i++) {
+        struct observation seen = observe(tick, (uint64_t)((double)elapsed_ns * replay->samples[i].share), 0);
+        stack_table_add(tick->stacks, &replay->samples[i].key, &seen);
+    }
 }
 
 void tick_emit(struct tick *tick, const struct emission *emission) {
@@ -42,15 +47,24 @@ void tick_emit(struct tick *tick, const struct emission *emission) {
     };
     struct observation seen = observe(tick, (uint64_t)((double)tick->elapsed_ns * emission->share), emission->cpu_periods);
     stack_table_add(tick->stacks, &key, &seen);
-    if (tick->replay_whole) keep_for_replay(tick, &key, emission->share);
+    if (tick->replay_whole) tick->replay_whole = keep(&tick->replay, &key, emission->share);
+    if (emission->of_window && tick->last_part_ns) {
+        double share = emission->share * (double)tick->elapsed_ns / (double)tick->last_part_ns;
+        if (!keep(&tick->last_part, &key, share)) tick->last_part_ns = 0;
+    }
     tick->samples++;
 }
 
 void tick_end_rest(struct tick *tick) {
     if (!tick->rest_ns) return;
-    for (uint32_t i = 0; i < tick->n_replay; i++) {
-        struct observation seen = observe(tick, (uint64_t)((double)tick->rest_ns * tick->replay[i].share), 0);
-        stack_table_add(tick->stacks, &tick->replay[i].key, &seen);
-    }
+    add_again(tick, &tick->replay, tick->rest_ns);
     tick->rest_ns = 0;
+}
+
+/* What is left of the time goes into the next tables only where no look in these can stand for it: at the end of a profile there are
+   no next ones, and with very many tasks the time from look to look is long. */
+void tick_end_window(struct tick *tick) {
+    if (!tick->last_part_ns) return;
+    add_again(tick, &tick->last_part, tick->since_tasks_ns);
+    tick->since_tasks_ns = tick->last_part_ns = 0;
 }

@@ -215,6 +215,8 @@ static void meet_window(struct tick *tick) {
     tick->work.slots = slice.count * block;
     tick->work.window = slice.weight * tick->ticks_without_tasks;
     tick->work.task_share = slice.weight * (double)tick->since_tasks_ns / (double)tick->elapsed_ns;
+    tick->last_part.count = 0;
+    tick->last_part_ns = all ? 0 : tick->since_tasks_ns;
     tick->ticks_without_tasks = 0;
     tick->since_tasks_ns = 0;
     uint32_t before = tick->tasks.count;

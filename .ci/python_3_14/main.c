@@ -35,7 +35,7 @@ PyObject *PyRun_FileExFlags(FILE *, const char *, int, PyObject *, PyObject *, i
 int PyRun_InteractiveLoopFlags(FILE *, const char *, void *);
 int PyDict_SetItemString(PyObject *, const char *, PyObject *);
 int PyErr_ExceptionMatches(PyObject *), PyList_Insert(PyObject *, ssize_t, PyObject *);
-void PyErr_Print(void), PyErr_Clear(void);
+void PyErr_Print(void), PyErr_Clear(void), Py_DecRef(PyObject *);
 extern PyObject *PyExc_KeyboardInterrupt;
 
 static int interrupted;
@@ -66,7 +66,9 @@ static int end(PyObject *result) {
 static int run_text(const char *text, PyObject *globals) {
     PyObject *code = Py_CompileString(text, "<string>", FILE_INPUT);
     put_first_on_path("");
-    return end(code ? PyEval_EvalCode(code, globals, globals) : NULL);
+    PyObject *result = code ? PyEval_EvalCode(code, globals, globals) : NULL;
+    Py_DecRef(code);
+    return end(result);
 }
 
 static int run_module(const char *name, int change_argv) {
@@ -106,7 +108,8 @@ static int run_file(const char *path, PyObject *globals) {
 }
 
 static int run_program(void) {
-    PyObject *globals = PyModule_GetDict(PyImport_AddModuleRef("__main__"));
+    PyObject *program = PyImport_AddModuleRef("__main__"), *globals = PyModule_GetDict(program);
+    Py_DecRef(program); /* or it would outlive the other modules, and its finalizers would come too late to use them */
     const char *command = setting("run_command"), *module = setting("run_module"), *file = setting("run_filename");
     char folder[PATH_MAX];
     if (command) return run_text(command, globals);

@@ -70,7 +70,7 @@ def test_a_callback_that_blocks_is_blocked_without_a_task(run: RunTarget) -> Non
 
 
 def test_the_end_of_a_task_belongs_to_none_and_hides_none(run_once: RunTarget) -> None:
-    """Its coroutine has ended, but the task is still its loop's current one: a garbage collection may come just then."""
+    """Its coroutine has ended, but the task is still its loop's current one: garbage may be collected just then."""
     profile = run_once("end_of_a_task", capture="own")
     blocking = profile.select(lambda sample: sample.leaf.endswith("slow_call_soon"))
     assert mostly(blocking) == "blocked"

@@ -177,6 +177,15 @@ def test_the_time_of_long_waits_adds_up(run: RunTarget, index: int) -> None:
     assert wall_seconds(resting) == pytest.approx(2_000 * profile.wall, rel=0.04)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="a set of tasks is not walked from end to end")
+def test_the_time_after_the_last_look_at_very_many_tasks_is_not_lost(run_once: RunTarget) -> None:
+    """A list is walked in every 64th tick: a profile of 1 s ends long after a walk, however late the ticks are."""
+    profile = run_once("rare_looks", capture="own", rate=200, tasks_per_tick=1)
+    assert profile.stats["window"] == 2_048, "all tasks were looked at"
+    resting = [s for s in profile.samples if "rest" in s.names]
+    assert wall_seconds(resting) == pytest.approx(profile.report["tasks"] * profile.wall, rel=0.05)
+
+
 def test_the_time_of_tasks_does_not_depend_on_the_size_of_their_table(run_once: RunTarget) -> None:
     """A table of 200 tasks, of 2,000, of 8,000, and of 200 again that is as large as before.
 

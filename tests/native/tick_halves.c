@@ -34,7 +34,7 @@ EXPORTED void halves_threads(void) {
     tick->now_ns = tick->real_ns = now_ns += STEP_NS;
     tick->elapsed_ns = STEP_NS;
     tick->work = (struct tick_work){0};
-    tick->pool_size = tick->n_loops = tick->n_replay = 0;
+    tick->pool_size = tick->n_loops = tick->replay.count = 0;
     tick->ticks++, tick->memo.tick++;
     tick->loops_known = true;
     thread_records_next_tick(&tick->records, true);

@@ -8,10 +8,12 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sysconfig
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from native.headers import headers_for
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -68,7 +70,7 @@ def build(kind: str) -> Path:
 
 def link(kind: str, work: Path) -> None:
     """Compiles all that belongs to the extension and puts it beside links to the package's files."""
-    include = f"-I{sysconfig.get_path('include')}"
+    include = f"-I{headers_for(sys.executable)}"
 
     def compile_one(source: Path) -> Path:
         target = work / f"{source.parent.name}-{source.stem}.o"

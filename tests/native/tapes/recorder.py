@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from native.headers import ask, headers_for
 from native.tape_builds import EXT, LIVE_UNITS, RECORDED, TAPE_SOURCES, TAPES, build
 
 TESTS = TAPES.parents[1]
@@ -21,21 +22,6 @@ ROOT = TESTS.parent
 PROGRAMS = sorted(path.stem for path in (TAPES / "programs").glob("*.py"))
 SOURCES = [*sorted({*EXT.rglob("*.c")} - LIVE_UNITS), *TAPE_SOURCES, TAPES / "recorder.c"]
 LIMIT_SECONDS = 120
-
-
-def ask(python: str, code: str) -> str:
-    """What an interpreter says."""
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def headers_for(python: str) -> str:
-    """The folder of its headers; for a Python that came without, those of an older one: the extension is abi3."""
-    others = subprocess.run([ROOT / ".ci" / "find_pythons"], capture_output=True, text=True, check=False).stdout.split()
-    for each in (python, *reversed(others[1::2])):
-        folder = ask(each, "import sysconfig; print(sysconfig.get_path('include'))")
-        if Path(folder, "Python.h").exists():
-            return folder
-    raise FileNotFoundError("no Python with headers is here")
 
 
 def build_recorder(python: str, folder: Path) -> Path:
