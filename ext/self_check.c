@@ -7,7 +7,6 @@
 #include "code_table.h"
 #include "coroutine.h"
 #include "cpython/layout.h"
-#include "os/os.h"
 #include "read_object.h"
 #include "span_link.h"
 #include "stack_table.h"
@@ -72,6 +71,9 @@ static bool append_frame(struct workspace *space, const struct raw_frame *raw, P
     return appended == 0;
 }
 
+/* Not told by ids: in 3.11 the state of a thread that could not be started stays in the list, with those of its maker. */
+static bool is_current(const struct thread_state *thread) { return thread->address == (uint64_t)(uintptr_t)PyThreadState_Get(); }
+
 /* The calling thread's stack, root first, as the sampler would read it. */
 static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     struct workspace space;
@@ -80,7 +82,7 @@ static PyObject *read_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
         bool whole;
         size_t count = threads_read(space.threads, MAX_THREADS, &whole);
         for (size_t i = 0; i < count; i++) {
-            if (space.threads[i].native_id != os_thread_id()) continue;
+            if (!is_current(&space.threads[i])) continue;
             size_t left = 0;
             unwind_thread(&space.threads[i], space.unwind, &left);
             for (; left > 0 && frames; left--)
@@ -100,7 +102,7 @@ static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
         bool whole;
         size_t count = threads_read(space.threads, MAX_THREADS, &whole);
         for (size_t i = 0; i < count; i++)
-            if (space.threads[i].native_id == os_thread_id()) holds = threads_holds_gil(&space.threads[i]);
+            if (is_current(&space.threads[i])) holds = threads_holds_gil(&space.threads[i]);
     }
     workspace_free(&space);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);

@@ -8,7 +8,7 @@
 
 #define MAX_CHUNKS 64
 #define MAX_WALKS 32       /* of a thread that makes and ends frames faster than they are copied */
-#define MAX_WHOLE_WALKS 3  /* of one that calls and returns meanwhile */
+#define MAX_EMPTY_LOOKS 3
 #define MAX_SKIPPED (2 * MAX_THREAD_FRAMES) /* entry frames make no raw frame, so that the frame bound alone ends no cycle of them */
 #define CHUNK_HEAD 24
 
@@ -73,7 +73,6 @@ static bool walk(uint64_t frame, const struct pieces *pieces, struct raw_frame *
         uint8_t head[MAX_FRAME_HEAD_BYTES];
         *n_frames = count;
         if (count == MAX_THREAD_FRAMES - 1 || steps == MAX_SKIPPED) {
-            drop_count(DROP_too_deep);
             frames[(*n_frames)++] = (struct raw_frame){.code = RAW_FRAME_TRUNCATED};
             return true;
         }
@@ -102,27 +101,55 @@ static bool read_current_frame(const struct thread_state *thread, uint64_t *fram
     return layout.cframe_frame == LAYOUT_ABSENT || safe_copy_word(frame, *frame + layout.cframe_frame);
 }
 
-bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
+/* How many frames, from the root, are the same in both walks, and one more whose function is the same. */
+static size_t count_same(const struct raw_frame *frames, size_t count, const struct raw_frame *again, size_t n_again) {
+    size_t same = 0, most = count < n_again ? count : n_again;
+    while (same < most && memcmp(&frames[count - 1 - same], &again[n_again - 1 - same], sizeof *frames) == 0) same++;
+    if (same == most) return same;
+    const struct raw_frame *one = &frames[count - 1 - same], *other = &again[n_again - 1 - same];
+    return same + (one->code == other->code && one->generator == other->generator);
+}
+
+/* The copy is made from the root to the leaf, the second walk is from the leaf to the root: a caller that is the same in both has
+   called one function all the time in between, and that is the one copied above it. */
+static size_t count_sound(uint64_t frame, struct unwind_buffer *buffer, size_t count) {
+    static const struct pieces none;
+    enum drop_reason why;
+    size_t n_again;
+    return walk(frame, &none, buffer->again, &n_again, &why) ? count_same(buffer->frames, count, buffer->again, n_again) : 0;
+}
+
+static bool read_stack(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
     struct thread_state now = *thread;
     bool has_frames = false;
     enum drop_reason why = DROP_torn_stack;
     *count = 0;
     for (unsigned walks = 0, empty = 0; walks < MAX_WALKS; walks++) {
         struct pieces pieces;
-        uint64_t frame, after;
+        uint64_t frame;
         if (!safe_copy_word(&now.chunk, now.address + layout.thread_datastack_chunk) ||
             !safe_copy_word(&now.chunk_top, now.address + layout.thread_datastack_top) || !read_current_frame(&now, &frame))
             return drop_count(DROP_unreadable_memory), false;
-        if (!frame && ++empty == MAX_WHOLE_WALKS) break;
+        if (!frame && ++empty == MAX_EMPTY_LOOKS) break;
         if (!frame) continue;
         has_frames = true;
         why = DROP_torn_stack;
         copy_chunks(&now, buffer->bytes, &pieces);
         if (!walk(frame, &pieces, buffer->frames, count, &why)) continue;
-        /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code; what
-           was copied in one go and leads to the root is its stack of a moment within the copy. */
-        if (walks + 1 >= MAX_WHOLE_WALKS || (read_current_frame(&now, &after) && after == frame)) return true;
+        size_t sound = count_sound(frame, buffer, *count);
+        if (sound + 1 >= *count) return true; /* the leaf itself may have gone on */
+        if (walks + 1 < MAX_WALKS / 2 || !sound) continue;
+        /* A thread that calls and returns all the time is never caught at rest. To give up on it would hide just the busiest code. */
+        memmove(buffer->frames, buffer->frames + (*count - sound), sound * sizeof buffer->frames[0]);
+        *count = sound;
+        return true;
     }
     if (has_frames) drop_count(why);
     return false;
+}
+
+bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count) {
+    if (!read_stack(thread, buffer, count)) return false;
+    if (*count && buffer->frames[*count - 1].code == RAW_FRAME_TRUNCATED) drop_count(DROP_too_deep);
+    return true;
 }

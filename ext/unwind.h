@@ -19,13 +19,14 @@ struct thread_state {
 #define MAX_STACK_BYTES (1u << 20) /* of the data stack copied at once; frames beyond are read one by one */
 
 struct unwind_buffer {
-    struct raw_frame frames[MAX_THREAD_FRAMES];
+    struct raw_frame frames[MAX_THREAD_FRAMES], again[MAX_THREAD_FRAMES];
     uint8_t bytes[MAX_STACK_BYTES];
 };
 
 /* Fills buffer->frames leaf first. False when the thread runs no Python (count 0) or its stack could not be had whole, which is
    counted as torn (count as far as the last walk came). The data stack is copied in one go and the walk stays inside the copy. When
-   the thread moved meanwhile, or the walk did not end where a thread's stack begins, it is done again, a bounded number of times. */
+   the walk did not end where a thread's stack begins, or the callers are others afterwards, it is done again, a bounded number of
+   times; of a thread that never keeps still for so long, the stack ends above the last caller that did. */
 bool unwind_thread(const struct thread_state *thread, struct unwind_buffer *buffer, size_t *count);
 
 #endif

@@ -115,9 +115,10 @@ class PeriodicExport:
             last = False
             while not last:
                 self._wait(time.monotonic() + self._interval)
-                self._ending.look_after()
-                with self._changed:
+                with self._changed:  # held: nothing is taken once stop() has returned, in time or not
                     last, asked = self._stopping, self._asked
+                    if not last:
+                        self._ending.look_after()
                 if self._ending.is_signalled():
                     last = True
                     self._ending.hurry()

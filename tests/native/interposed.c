@@ -1,8 +1,10 @@
 /* Preloaded into a program under test. Counts what one thread allocates and opens and what the extension holds, and lets allocations
-   and files of the extension fail. Whose a call is shows its return address. */
+   and files of the extension fail, and new threads. Whose a call is shows its return address. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +31,7 @@ char thread_paths[MAX_PATHS][PATH_BYTES];
 uintptr_t code_begin, code_end;
 uint64_t code_allocations, code_failures, fail_from = UINT64_MAX, fail_count;
 int64_t code_held_bytes;
+uint64_t threads_left = UINT64_MAX; /* that may still be made */
 bool hide_files;
 bool stop_clocks; /* of CPU time: they show what they showed when it was set */
 
@@ -99,6 +102,15 @@ void *mmap(void *address, size_t size, int protection, int flags, int file, off_
 }
 
 void *mmap64(void *address, size_t size, int protection, int flags, int file, off_t offset) __attribute__((alias("mmap")));
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+    int (*make)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    void *address = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&make, &address, sizeof make);
+    if (threads_left == 0) return EAGAIN;
+    if (threads_left != UINT64_MAX) threads_left--;
+    return make(thread, attributes, run, argument);
+}
 
 static int open_path(const char *path, int flags, mode_t mode, const void *caller) {
     if (is_watched()) {

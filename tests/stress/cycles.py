@@ -95,15 +95,20 @@ def race() -> None:
     assert shared.stop()
 
 
-profiler_module._logger.disabled = True  # each refusal would be a line
-cycle(WARM_UP)
-before = what_there_is()
-race()
-cycle(CYCLES // 2)
-memory = held_kib()
-cycle(CYCLES // 2)
-growth = held_kib() - memory
-race()
-after = what_there_is()
-grown = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
-print(grown, max(0, growth - GROWTH_KIB))
+def main() -> None:
+    profiler_module._logger.disabled = True  # each refusal would be a line
+    cycle(WARM_UP)
+    before = what_there_is()
+    race()
+    cycle(CYCLES // 2)
+    memory = held_kib()
+    cycle(CYCLES // 2)
+    growth = held_kib() - memory
+    race()
+    after = what_there_is()
+    grown = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+    print(grown, max(0, growth - GROWTH_KIB))
+
+
+if __name__ == "__main__":
+    main()

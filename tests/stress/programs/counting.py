@@ -38,6 +38,11 @@ def hide_files() -> None:
     ctypes.c_bool.in_dll(LIBRARY, "hide_files").value = True
 
 
+def let_threads_start(count: int = NEVER) -> None:
+    """Lets so many threads be made from now on, and no more."""
+    ctypes.c_uint64.in_dll(LIBRARY, "threads_left").value = count
+
+
 def watch_extension() -> None:
     """Counts what the extension holds, from before its first allocation on."""
     lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
