@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, Failure, say, write_lines
+from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, USAGE, Failure, leave_stdout, say, write_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -31,19 +31,27 @@ _DESCRIPTION = "Which request and which line of code asked for a slow query."
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs one command; its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _replace_closed_streams()
     try:
-        status = _run(given)
-        sys.stdout.flush()
-        return status
+        return _run(given)
     except Failure as failure:
         say(str(failure))
         return failure.status
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever reads has seen enough. Nothing is left for the interpreter to flush into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever reads has seen enough
+        leave_stdout()
         return 0
+
+
+def _replace_closed_streams() -> None:
+    """What the shell's `>&-` has closed leads nowhere; a program that is run still has it closed."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _run(given: list[str]) -> int:
@@ -81,19 +89,20 @@ def _help() -> list[str]:
 def _parse(given: list[str]) -> "argparse.Namespace":
     import argparse
 
-    parser = argparse.ArgumentParser(prog=PROGRAM, usage=_USAGE, add_help=False, allow_abbrev=False)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command", prog=PROGRAM)
     name = given[0] if given else ""
-    for known, description in COMMANDS.items():
-        of_command = commands.add_parser(
-            known, help=description, description=f"{description[0].upper()}{description[1:]}."
-        )
-        if known == name:
-            module = import_module(f"otel_asyncprof.cli.{known}")
-            module.add_arguments(of_command)
+    if name not in COMMANDS:
+        known = ", ".join(COMMANDS)
+        wrong = f"there is no command {name!r}" if name else "a command is missing"
+        raise Failure(f"{wrong}: one of {known}; {PROGRAM} --help says what they do", USAGE)
+    description = COMMANDS[name]
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}", description=f"{description[0].upper()}{description[1:]}."
+    )
+    module = import_module(f"otel_asyncprof.cli.{name}")
+    module.add_arguments(parser)
     if name != "run":
-        return parser.parse_args(given)
-    own, kind, program = module.split_arguments(commands.choices[name], given[1:])
-    chosen = parser.parse_args([name, *own])
+        return parser.parse_args(given[1:])
+    own, kind, program = module.split_arguments(parser, given[1:])
+    chosen = parser.parse_args(own)
     chosen.kind, chosen.program = kind, program
     return chosen

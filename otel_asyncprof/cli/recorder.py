@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -158,6 +158,8 @@ def begin(text: str) -> None:
     except AsyncProfError as refusal:
         spool.add_note(str(refusal))
         return
+    with suppress(OSError):  # which the first export will say
+        spool.begin()
     _Limits(profiler, exporter, settings, spans).begin()
 
 

@@ -244,7 +244,9 @@ def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> No
     for pid, reason in spool.notes():
         say(f"process {pid} was not profiled: {reason}")
     if not recording.profiles and not recording.traces:
-        if not spool.notes():
+        if spool.has_begun:
+            say("nothing was recorded: the program ended before the first look at it")
+        elif not spool.notes():
             say("no process was profiled: the program is not Python, ignores PYTHONPATH, or was killed at once")
         return
     try:
