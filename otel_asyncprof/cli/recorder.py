@@ -97,11 +97,7 @@ class RecordingExporter(ProfileExporter):
         try:
             self._write(requests)
         except OSError as error:
-            reason = f"the recording cannot be written: {error.strerror}"
-            if reason != self.last_error:
-                _logger.warning("a part of the profile is lost: %s", reason)
-            self.last_error = reason
-            return ProfileExportResult.FAILURE
+            return self._tell_loss(_logger, "a part of the profile", f"the recording cannot be written: {error.strerror}")
         self.last_error = ""
         if self._onward is None or not requests:
             return ProfileExportResult.SUCCESS
