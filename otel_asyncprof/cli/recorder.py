@@ -97,7 +97,9 @@ class RecordingExporter(ProfileExporter):
         try:
             self._write(requests)
         except OSError as error:
-            return self._tell_loss(_logger, "a part of the profile", f"the recording cannot be written: {error.strerror}")
+            return self._tell_loss(
+                _logger, "a part of the profile", f"the recording cannot be written: {error.strerror}"
+            )
         self.last_error = ""
         if self._onward is None or not requests:
             return ProfileExportResult.SUCCESS
