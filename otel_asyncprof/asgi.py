@@ -52,8 +52,9 @@ class ServerTimingMiddleware:
     """Adds Server-Timing and X-Trace-Id to each response that has a span.
 
     Times are task time: children that run side by side count in full, as in the profile. To be put inside what makes
-    the request's span, which OpenTelemetry's instrumentations of frameworks do by themselves. Responses cost
-    about half a millisecond of CPU, for a collection of samples: this is for development. Without a running profiler it adds the trace id.
+    the request's span, which OpenTelemetry's instrumentations of frameworks do by themselves. A response costs about
+    half a millisecond of CPU, for a collection of samples: this is for development. Without a running profiler it has
+    the trace id alone.
     """
 
     def __init__(self, app: App, *, enabled: bool = True) -> None:

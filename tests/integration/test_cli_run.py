@@ -329,7 +329,9 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
         monkeypatch.delenv(name)
     monkeypatch.setenv("OTEL_ASYNCPROF_RATE", "50")
     monkeypatch.setenv("OTEL_ASYNCPROF_INTERVAL", "2s")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
+    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_PROFILES_HEADERS"):
+        monkeypatch.setenv(name, "authorization=secret")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "https://user:secret@other/profiles")
     assert main(["run", "-r", "1khz", "--endpoint", "http://user:secret@host:4318", "--print-env"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "OTEL_ASYNCPROF_RATE=1000" in lines
@@ -337,6 +339,10 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
     assert "OTEL_ASYNCPROF_LINK=span" in lines
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://host:4318" in lines
     assert "OTEL_EXPORTER_OTLP_HEADERS=(not shown)" in lines
+    assert "OTEL_EXPORTER_OTLP_PROFILES_HEADERS=(not shown)" in lines
+    assert "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT=https://other/profiles" in lines
+    assert "OTEL_ASYNCPROF_TIMELINE=true" in lines  # a recording has it, other than the profiler alone
+    assert not any(line.endswith("=None") for line in lines)
     assert not any("secret" in line for line in lines)
 
 
