@@ -41,9 +41,10 @@ def plain(text: str) -> str:
 
 
 def write(text: str) -> None:
-    """Writes results to stdout."""
+    """Writes results to stdout; a question mark stands for what its encoding lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         raise

@@ -270,7 +270,8 @@ def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read
     n_samples, n_spans = findings.n_observations, len(findings.spans.by_id)
     share = f", {findings.n_linked / n_samples:.0%} linked to one of {n_spans:,} spans" if n_spans and n_samples else ""
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
-    lines = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}; CPU {cpu}; {text_of(findings.split())}"]
+    parts = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}", f"CPU {cpu}", text_of(findings.split())]
+    lines = ["; ".join(filter(None, parts))]
     for slow in findings.requests()[:SHOWN_SPANS]:
         split = f" ({text_of(slow.split)})" if slow.split else ""
         lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {plain(slow.span.name)}{split}")

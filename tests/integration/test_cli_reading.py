@@ -259,6 +259,17 @@ def test_a_full_disk_behind_stdout_is_one_clear_line(command: list[str], file: s
     assert (done.returncode, done.stderr) == (3, reason)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_characters_gets_question_marks(encoding: str, file: str) -> None:
+    """As with LC_ALL=C on an old system; names and arrows are not worth a traceback."""
+    for command in (["report", file], ["diff", file, file]):
+        done = subprocess.run(
+            [*COMMAND, *command], capture_output=True, env=environment(PYTHONIOENCODING=encoding), check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"?" in done.stdout
+
+
 @pytest.mark.parametrize(("name", "status"), [("a.jsonl", 0), ("missing", 3)])
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_closed_streams_change_no_exit_status(closed: str, name: str, status: int, file: str) -> None:
