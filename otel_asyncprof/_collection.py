@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Protocol
@@ -33,12 +34,12 @@ def begin(collect: Callable[[], list[bytes]]) -> "Collection":
     return collection
 
 
-def look() -> bool:
-    """Has the listeners see what was seen until now; false when no profiler runs."""
+def look(new_enough_seconds: float = 0.0) -> bool:
+    """Has the listeners see what was seen until now, or until so long ago; false when no profiler runs."""
     collection = _current() if _current is not None else None
     if collection is None:
         return False
-    collection.look()
+    collection.look(new_enough_seconds)
     return True
 
 
@@ -49,11 +50,13 @@ class Collection:
         self._collect = collect
         self._lock = threading.Lock()
         self._kept: list[bytes] = []
+        self._collected_at = float("-inf")
 
-    def look(self) -> None:
-        """Collects what was seen until now, and keeps it for the next export."""
+    def look(self, new_enough_seconds: float) -> None:
+        """Collects what was seen until now, unless that was just done, and keeps it for the next export."""
         with self._lock:
-            self._kept += self._collect_and_tell()
+            if time.monotonic() - self._collected_at >= new_enough_seconds:
+                self._kept += self._collect_and_tell()
 
     def take(self) -> list[bytes]:
         """All that was seen and not exported yet."""
@@ -62,6 +65,7 @@ class Collection:
             return [*kept, *self._collect_and_tell()]
 
     def _collect_and_tell(self) -> list[bytes]:
+        self._collected_at = time.monotonic()
         requests = self._collect()
         for listener in list(_listeners) if requests else ():
             try:

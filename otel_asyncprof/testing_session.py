@@ -89,7 +89,8 @@ def summarize(folder: str, output: "Output | None") -> list[str]:
     findings = Findings.of(recording)
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
     n_spans = len(findings.spans.by_id)
-    lines.append(f"{findings.n_observations:,} samples, {n_spans:,} spans, CPU {cpu}, {text_of(findings.split())}")
+    parts = [f"{findings.n_observations:,} samples", f"{n_spans:,} spans", f"CPU {cpu}", text_of(findings.split())]
+    lines.append(", ".join(filter(None, parts)))
     for stack in sorted(findings.stacks(), key=lambda stack: -stack.cpu_ns)[:_SHOWN_STACKS]:
         if stack.frames and stack.cpu_ns:
             lines.append(f"CPU {duration_text(stack.cpu_ns):>8}  {plain(str(stack.frames[-1]))}")

@@ -1,14 +1,17 @@
 """The `otel-asyncprof` command."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, Failure, say
+from otel_asyncprof.cli.messages import INTERRUPTED, PROGRAM, USAGE, Failure, leave_stdout, say, write_lines
 
-# Each command is a module, which only its own use imports: --help has to be there at once.
+if TYPE_CHECKING:
+    import argparse
+
+# Each command is a module, which only its own use imports: --help has to be there at once, so without argparse, too.
 COMMANDS = {
     "run": "run a program and profile it",
     "report": "tell what a recording says, on the terminal or as one page",
@@ -19,56 +22,87 @@ COMMANDS = {
     "export": "write a recording in another format",
     "serve": "receive traces and profiles, and show them on a page",
     "doctor": "check this interpreter, its packages and the way to the receiver",
-    "demo": "run a small web service, send it requests, and lead its slow queries back to request and code",
+    "demo": "run a small web service and lead its slow queries back to their code",
 }
-
-
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for: that takes longer than all the rest of --help."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
-        from importlib.metadata import version
-
-        print(f"{PROGRAM} {version('otel-asyncprof')}")
-        parser.exit()
+_USAGE = f"{PROGRAM} [-h] [--version] COMMAND ..."
+_DESCRIPTION = "Which request and which line of code asked for a slow query."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs one command; its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _replace_closed_streams()
     try:
-        chosen = _parse(given)
-        status: int = chosen.run(chosen)
-        sys.stdout.flush()
-        return status
+        return _run(given)
     except Failure as failure:
         say(str(failure))
         return failure.status
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever reads has seen enough. Nothing is left for the interpreter to flush into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever reads has seen enough
+        leave_stdout()
         return 0
 
 
-def _parse(given: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM, description="Which request and which line of code asked for a slow query."
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+def _replace_closed_streams() -> None:
+    """What the shell's `>&-` has closed leads nowhere; a program that is run still has it closed."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _run(given: list[str]) -> int:
+    match given:
+        case ["-h" | "--help", *_]:
+            write_lines(_help())
+            return 0
+        case ["--version", *_]:
+            from importlib.metadata import version
+
+            write_lines([f"{PROGRAM} {version('otel-asyncprof')}"])
+            return 0
+    chosen = _parse(given)
+    status: int = chosen.run(chosen)
+    return status
+
+
+def _help() -> list[str]:
+    options = {"-h, --help": "show this help message and exit", "--version": "print the version"}
+    return [
+        f"usage: {_USAGE}",
+        "",
+        _DESCRIPTION,
+        "",
+        "options:",
+        *(f"  {name:<12}{text}" for name, text in options.items()),
+        "",
+        "commands:",
+        *(f"  {name:<12}{text}" for name, text in COMMANDS.items()),
+        "",
+        f"{PROGRAM} COMMAND --help says more about each.",
+    ]
+
+
+def _parse(given: list[str]) -> "argparse.Namespace":
+    import argparse
+
     name = given[0] if given else ""
-    for known, description in COMMANDS.items():
-        of_command = commands.add_parser(
-            known, help=description, description=f"{description[0].upper()}{description[1:]}."
-        )
-        if known == name:
-            module = import_module(f"otel_asyncprof.cli.{known}")
-            module.add_arguments(of_command)
+    if name not in COMMANDS:
+        known = ", ".join(COMMANDS)
+        wrong = f"there is no command {name!r}" if name else "a command is missing"
+        raise Failure(f"{wrong}: one of {known}; {PROGRAM} --help says what they do", USAGE)
+    description = COMMANDS[name]
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}", description=f"{description[0].upper()}{description[1:]}."
+    )
+    module = import_module(f"otel_asyncprof.cli.{name}")
+    module.add_arguments(parser)
     if name != "run":
-        return parser.parse_args(given)
-    own, kind, program = module.split_arguments(commands.choices[name], given[1:])
-    chosen = parser.parse_args([name, *own])
+        return parser.parse_args(given[1:])
+    own, kind, program = module.split_arguments(parser, given[1:])
+    chosen = parser.parse_args(own)
     chosen.kind, chosen.program = kind, program
     return chosen

@@ -41,9 +41,21 @@ def plain(text: str) -> str:
 
 
 def write(text: str) -> None:
-    """Writes results to stdout."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Writes results to stdout; a question mark stands for what its encoding lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        leave_stdout()
+        raise Failure(f"stdout cannot be written: {error.strerror}") from None
+
+
+def leave_stdout() -> None:
+    """Leaves nothing for the interpreter to flush at exit to where it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """Reads a recording that somebody names on the command line."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
 
 
 def read_file(name: str) -> "Recording":
-    """The recording in a file; a Failure with one line when there is none."""
+    """The recording in a file, or in stdin for `-`; a Failure with one line when there is none."""
     from ..formats.recording import read_recording
 
-    path = Path(name)
     with LiveLine() as live:
         live.show(f"reading {name} …")
         try:
-            return read_recording(path.read_bytes())
+            return read_recording(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
         except OSError as error:
             raise Failure(f"{name} cannot be read: {error.strerror}", CANNOT_START) from None
         except UnreadableRecording as error:
@@ -47,7 +47,8 @@ def convert(name: str, output: Output) -> None:
     except BrokenPipeError:  # of stdout, about which there is nothing to say
         raise
     except OSError as error:
-        raise Failure(f"{output.path} cannot be written: {error.strerror}") from None
+        where = "stdout" if str(output.path) == "-" else output.path
+        raise Failure(f"{where} cannot be written: {error.strerror}") from None
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,12 +15,12 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 
 from .. import _native, span_processor
-from .._config import OPTIONS, SAMPLE_ATTRIBUTES, ProfilerConfig
+from .._config import OPTIONS
 from .._profiler import Profiler
 from ..errors import AsyncProfError
 from ..export._base import ProfileExporter, ProfileExportResult
 from ..export.factory import make_exporter
-from .settings import RunSettings
+from .settings import RunSettings, configuration
 from .spool import Spool
 
 _logger = logging.getLogger(__name__)
@@ -97,11 +97,9 @@ class RecordingExporter(ProfileExporter):
         try:
             self._write(requests)
         except OSError as error:
-            reason = f"the recording cannot be written: {error.strerror}"
-            if reason != self.last_error:
-                _logger.warning("a part of the profile is lost: %s", reason)
-            self.last_error = reason
-            return ProfileExportResult.FAILURE
+            return self._tell_loss(
+                _logger, "a part of the profile", f"the recording cannot be written: {error.strerror}"
+            )
         self.last_error = ""
         if self._onward is None or not requests:
             return ProfileExportResult.SUCCESS
@@ -147,7 +145,7 @@ def begin(text: str) -> None:
     if settings.instrument:
         _instrument(settings)
     try:
-        config = _configuration(settings)
+        config = configuration(os.environ, running_only=settings.running_only, otlp=settings.otlp)
         if not config.enabled:
             spool.add_note("OTEL_ASYNCPROF_ENABLED or OTEL_SDK_DISABLED switches the profiler off")
             return
@@ -158,19 +156,9 @@ def begin(text: str) -> None:
     except AsyncProfError as refusal:
         spool.add_note(str(refusal))
         return
+    with suppress(OSError):  # which the first export will say
+        spool.begin()
     _Limits(profiler, exporter, settings, spans).begin()
-
-
-def _configuration(settings: RunSettings) -> ProfilerConfig:
-    """What the environment says; where it says nothing, all that a recording can hold."""
-    options: dict[str, Any] = {}
-    if not os.environ.get(OPTIONS["timeline"].variable):
-        options["timeline"] = True
-    if settings.running_only or not os.environ.get(OPTIONS["sample_attributes"].variable):  # the state among them
-        options["sample_attributes"] = SAMPLE_ATTRIBUTES
-    if not settings.otlp:
-        options["exporter"] = "otlp"  # is not made; "none" would switch the profiler off
-    return ProfilerConfig.from_env(**options)
 
 
 class _Limits:

@@ -4,8 +4,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from .messages import Style, duration_text, plain, say, write_lines
-from .output import Output
+from .messages import USAGE, Failure, Style, duration_text, plain, say, write_lines
+from .output import REPORT_SUFFIXES, Output
 from .reading import convert, read_findings
 
 if TYPE_CHECKING:
@@ -34,9 +34,14 @@ def _write_page(chosen: argparse.Namespace) -> int:
     from pathlib import Path
 
     output = Output(Path(chosen.output), "html", "wall")
+    if chosen.output != "-" and not chosen.output.lower().endswith(REPORT_SUFFIXES):
+        raise Failure(
+            f"{output.path} is no name for a page, which ends in .html; other formats: otel-asyncprof export", USAGE
+        )
     output.check()
     convert(chosen.file, output)
-    say(f"written {output.path}")
+    if chosen.output != "-":
+        say(f"written {output.path}")
     return 0
 
 

@@ -114,7 +114,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Runs the program and says at the end what was seen; the program's exit status."""
     environment = _environment(chosen)
     if chosen.print_env:
-        return _print_env(environment)
+        return _print_env(environment, running_only=chosen.async_mode == "running")
     program = _program(chosen.kind, chosen.program)
     _refuse_where_nothing_works(chosen.kind)
     from .child import end_like
@@ -136,7 +136,7 @@ def _run_and_close(chosen: argparse.Namespace, program: _Program, environment: d
     environment.setdefault("OTEL_SERVICE_NAME", program.name)
     if "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "") and not chosen.service_name:
         environment.pop("OTEL_SERVICE_NAME")
-    sends = any(environment.get(name, "").lower() not in _LEFT_OUT for name in _ENDPOINTS)
+    sends = _sends(environment)
     if chosen.output == "-":
         raise Failure("stdout belongs to the program: say -o FILE", USAGE)
     output = Output.of(chosen, None if sends else f"asyncprof-{program.name}-{os.getpid()}")
@@ -178,6 +178,10 @@ def _run(
     return status
 
 
+def _sends(environment: dict[str, str]) -> bool:
+    return any(environment.get(name, "").lower() not in _LEFT_OUT for name in _ENDPOINTS)
+
+
 def _instruments() -> bool:
     return find_spec("opentelemetry.instrumentation") is not None
 
@@ -201,23 +205,22 @@ def _environment(chosen: argparse.Namespace) -> dict[str, str]:
     return dict(os.environ) | {name: value for name, value in given.items() if value}
 
 
-def _print_env(environment: dict[str, str]) -> int:
+def _print_env(environment: dict[str, str], *, running_only: bool) -> int:
     """Prints what the profiler would be told: each variable with the value in effect."""
-    from .._config import OPTIONS, ProfilerConfig
+    from .._config import OPTIONS
     from .messages import write_lines
+    from .settings import configuration
 
-    config = ProfilerConfig.from_env(environment)
-    lines = []
-    for name, option in OPTIONS.items():
-        value = getattr(config, name)
-        lines.append(f"{option.variable}={_text(value)}")
-    shown = {option.variable for option in OPTIONS.values()}
-    lines += [
-        f"{name}={_shown(name, value)}"
+    config = configuration(environment, running_only=running_only, otlp=_sends(environment))
+    shown = {
+        option.variable: _text(getattr(config, name)) for name, option in OPTIONS.items() if not option.read_by_exporter
+    }
+    shown |= {
+        name: _shown(name, value)
         for name, value in environment.items()
         if name.startswith("OTEL_") and name not in shown
-    ]
-    write_lines(sorted(lines))
+    }
+    write_lines(f"{name}={value}" for name, value in sorted(shown.items()))
     return 0
 
 
@@ -244,7 +247,9 @@ def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> No
     for pid, reason in spool.notes():
         say(f"process {pid} was not profiled: {reason}")
     if not recording.profiles and not recording.traces:
-        if not spool.notes():
+        if spool.has_begun:
+            say("nothing was recorded: the program ended before the first look at it")
+        elif not spool.notes():
             say("no process was profiled: the program is not Python, ignores PYTHONPATH, or was killed at once")
         return
     try:
@@ -265,7 +270,8 @@ def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read
     n_samples, n_spans = findings.n_observations, len(findings.spans.by_id)
     share = f", {findings.n_linked / n_samples:.0%} linked to one of {n_spans:,} spans" if n_spans and n_samples else ""
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
-    lines = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}; CPU {cpu}; {text_of(findings.split())}"]
+    parts = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}", f"CPU {cpu}", text_of(findings.split())]
+    lines = ["; ".join(filter(None, parts))]
     for slow in findings.requests()[:SHOWN_SPANS]:
         split = f" ({text_of(slow.split)})" if slow.split else ""
         lines.append(f"slowest  {duration_text(slow.span.duration_ns)}  {plain(slow.span.name)}{split}")

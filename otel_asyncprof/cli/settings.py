@@ -2,8 +2,13 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._config import ProfilerConfig
 
 VARIABLE = "OTEL_ASYNCPROF_RUN"
 BOOTSTRAP = Path(__file__).with_name("_bootstrap")
@@ -42,3 +47,17 @@ class RunSettings:
             os.environ.pop("PYTHONPATH", None)
         else:
             os.environ["PYTHONPATH"] = self.python_path
+
+
+def configuration(environment: Mapping[str, str], *, running_only: bool, otlp: bool) -> "ProfilerConfig":
+    """What the environment says; where it says nothing, all that a recording can hold."""
+    from .._config import OPTIONS, SAMPLE_ATTRIBUTES, ProfilerConfig
+
+    options: dict[str, Any] = {}
+    if not environment.get(OPTIONS["timeline"].variable):
+        options["timeline"] = True
+    if running_only or not environment.get(OPTIONS["sample_attributes"].variable):  # the state among them
+        options["sample_attributes"] = SAMPLE_ATTRIBUTES
+    if not otlp:
+        options["exporter"] = "otlp"  # is not made; "none" would switch the profiler off
+    return ProfilerConfig.from_env(environment, **options)

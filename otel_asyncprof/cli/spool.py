@@ -34,6 +34,15 @@ class Spool:
         """Appends serialised TracesData."""
         self._append(_TRACES, messages)
 
+    def begin(self) -> None:
+        """Says that this process is recorded, whether it lives long enough to be seen or not."""
+        self._append(_PROFILES, [])
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any process was recorded."""
+        return any(self.folder.glob(f"*{_PROFILES}"))
+
     def add_note(self, reason: str) -> None:
         """Says why this process is not recorded."""
         (self.folder / f"{os.getpid()}{_NOTE}").write_text(reason, encoding="utf-8")

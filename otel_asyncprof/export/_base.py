@@ -1,6 +1,7 @@
 """What every exporter is."""
 
 import enum
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -21,6 +22,13 @@ class ProfileExporter(ABC):
     @abstractmethod
     def export(self, requests: Sequence[bytes]) -> ProfileExportResult:
         """Delivers the requests; may block for as long as the exporter's timeout allows."""
+
+    def _tell_loss(self, logger: logging.Logger, what: str, reason: str) -> ProfileExportResult:
+        """Says that something is lost, but not again for the reason that was said last."""
+        if reason != self.last_error:
+            logger.warning("%s is lost: %s", what, reason)
+        self.last_error = reason
+        return ProfileExportResult.FAILURE
 
     def force_flush(self, timeout_millis: float = 30_000) -> bool:
         """Delivers what export() has only put aside; true when nothing is left."""

@@ -34,10 +34,7 @@ class FileProfileExporter(ProfileExporter):
                     written += file.write(content[written:])
         except OSError as error:
             reason = f"{self.path} cannot be written: {error.strerror}; {variables.OTEL_ASYNCPROF_FILE} names the file"
-            if reason != self.last_error:
-                _logger.warning("a profile is lost: %s", reason)
-            self.last_error = reason
-            return ProfileExportResult.FAILURE
+            return self._tell_loss(_logger, "a profile", reason)
         self.last_error = ""
         return ProfileExportResult.SUCCESS
 

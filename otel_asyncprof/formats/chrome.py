@@ -46,7 +46,8 @@ def _slices(track: Track, pid: int, tid: int) -> list[_Event]:
     open_frames: list[tuple[Frame, int]] = []  # with the start of each
 
     def place(depth: int, start_ns: int, end_ns: int, name: str, category: str, arguments: dict[str, Any]) -> None:
-        times = {"ts": start_ns / 1000, "dur": (end_ns - start_ns) / 1000}
+        # Whole microseconds: rounded fractions would make slices overlap that lie one inside the other.
+        times = {"ts": start_ns // 1000, "dur": end_ns // 1000 - start_ns // 1000}
         event = {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": arguments}
         placed.append((start_ns, -end_ns, depth, event))
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 1 << 31  # what protobuf allows
 _MAX_SHIFT = 28
+_PREFIX_BYTES = 4
 
 
 def to_otlp(profiles: "Iterable[ProfilesData]") -> bytes:
@@ -48,3 +49,15 @@ def messages_of(content: bytes) -> Iterator[bytes]:
             raise EOFError("it ends within a message")
         yield content[position : position + size]
         position += size
+
+
+def prefixed_messages_of(content: bytes) -> Iterator[bytes]:
+    """The messages behind lengths of four bytes, as a Collector's `file` exporter writes them; EOFError as above."""
+    position = 0
+    while position < len(content):
+        begin = position + _PREFIX_BYTES
+        end = begin + int.from_bytes(content[position:begin])
+        if end > len(content):
+            raise EOFError("it ends within a message")
+        yield content[begin:end]
+        position = end

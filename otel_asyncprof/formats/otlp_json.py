@@ -36,6 +36,8 @@ def read_json(document: Any, message: "Message") -> None:
         ParseDict(document, message, ignore_unknown_fields=True)
     except ParseError as error:
         raise ValueError(str(error)) from None
+    except (OverflowError, SystemError):  # by which protobuf answers 1e999, and half of a character
+        raise ValueError("it holds a number or a text that is none") from None
 
 
 def _change_ids(document: Any, change: Any, depth: int) -> None:

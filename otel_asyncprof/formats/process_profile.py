@@ -1,6 +1,7 @@
 """OTLP ProfilesData -> for each process its samples, with the times at which they were taken where these are known."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,33 +127,37 @@ class _Process:
 
 def process_profiles(profiles: "Iterable[ProfilesData]") -> list[ProcessProfile]:
     """The processes in the order in which they are met. IndexError, ValueError: the messages do not hold together."""
-    processes: dict[bytes, _Process] = {}
+    processes: dict[str, _Process] = {}
     for data in profiles:
         reader = Reader(data.dictionary)
         for of_resource in data.resource_profiles:
-            key = of_resource.resource.SerializeToString(deterministic=True)
-            process = processes.get(key)
-            if process is None:
-                process = processes[key] = _Process(attributes_of(of_resource.resource.attributes))
+            resource = attributes_of(of_resource.resource.attributes, data.dictionary.string_table)
+            process = processes.setdefault(json.dumps(resource, sort_keys=True, default=repr), _Process(resource))
             for of_scope in of_resource.scope_profiles:
                 for profile in of_scope.profiles:
                     process.add(profile, reader)
     return [process.finished() for process in processes.values()]
 
 
-def attributes_of(pairs: "Iterable[KeyValue]") -> dict[str, Any]:
-    """Plain keys and values, as resources and spans have them."""
-    return {pair.key: plain_value(pair.value) for pair in pairs}
+def attributes_of(pairs: "Iterable[KeyValue]", strings: Sequence[str] = ()) -> dict[str, Any]:
+    """Plain keys and values, as resources and spans have them; in profiles they may refer to a table of strings."""
+    return {pair.key or _referred(pair.key_strindex, strings): plain_value(pair.value, strings) for pair in pairs}
 
 
-def plain_value(value: "AnyValue") -> Any:
+def plain_value(value: "AnyValue", strings: Sequence[str] = ()) -> Any:
     """The Python value that stands for an AnyValue."""
     match value.WhichOneof("value"):
         case None:
             return None
         case "array_value":
-            return [plain_value(item) for item in value.array_value.values]
+            return [plain_value(item, strings) for item in value.array_value.values]
         case "kvlist_value":
-            return attributes_of(value.kvlist_value.values)
+            return attributes_of(value.kvlist_value.values, strings)
+        case "string_value_strindex":
+            return _referred(value.string_value_strindex, strings)
         case kind:
             return getattr(value, kind)
+
+
+def _referred(index: int, strings: Sequence[str]) -> str:
+    return strings[index] if 0 < index < len(strings) else ""

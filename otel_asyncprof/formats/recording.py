@@ -1,11 +1,13 @@
 """A recording: the profiles and traces of one run, and the bytes of a file that holds them.
 
 The file is OTLP/JSON, one message a line, with profiles and traces side by side: what the Collector's file exporter
-writes and its `otlpjsonfile` receiver reads. What the `file` exporter writes, and single messages, are read too.
+writes and its `otlpjsonfile` receiver reads. What the `file` exporters write as protobuf, and single messages, are read
+too.
 """
 
 import contextlib
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
@@ -13,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnreadableRecording
-from .otlp import messages_of
+from .otlp import messages_of, prefixed_messages_of
 from .otlp_json import json_line, read_json
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 _GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+MAX_UNPACKED_BYTES = 1 << 30  # of a compressed file
 _FOREIGN = {  # what a key at the top of a JSON document says about its origin
     "$schema": "a speedscope file",
     "traceEvents": "a Chrome trace",
@@ -45,23 +49,41 @@ def read_recording(content: bytes) -> Recording:
     """What a file holds; UnreadableRecording, with the reason, when that is no recording."""
     if content[:2] == _GZIP:
         content = _decompress(content)
+    if _ZSTD in (content[:4], content[4:8]):  # with a length before each message, where it is a Collector's
+        raise UnreadableRecording("it is compressed with zstd; gzip and no compression can be read")
     if not content.strip():
         raise UnreadableRecording("it is empty: nothing was recorded")
-    recording = Recording()
-    if content.lstrip()[:1] in (b"{", b"["):
-        for document in _documents(content):
-            _add_document(recording, document)
-    else:
-        _add_protobuf(recording, content)
-    return recording
+    refusal = UnreadableRecording("it is neither OTLP/JSON nor OTLP protobuf")
+    if content.lstrip()[:1] in (b"{", b"["):  # or a length of protobuf that looks like it
+        try:
+            return _of_json(content)
+        except UnreadableRecording as error:
+            refusal = error
+    for messages in (messages_of(content), prefixed_messages_of(content), iter([content])):
+        if found := _of_messages(messages):
+            return found
+    raise refusal
 
 
 def _decompress(content: bytes) -> bytes:
     try:
-        unpacked = gzip.decompress(content)
+        with gzip.open(io.BytesIO(content)) as file:
+            unpacked = file.read(MAX_UNPACKED_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         raise UnreadableRecording("its compression is damaged, or its end is missing") from None
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise UnreadableRecording(f"it unpacks to more than {MAX_UNPACKED_BYTES:,} bytes")
     return unpacked
+
+
+def _of_json(content: bytes) -> Recording:
+    recording = Recording()
+    try:
+        for document in _documents(content):
+            _add_document(recording, document)
+    except RecursionError:
+        raise UnreadableRecording("it is nested too deeply") from None
+    return recording
 
 
 def _documents(content: bytes) -> Iterator[Any]:
@@ -111,23 +133,16 @@ def _add_document(recording: Recording, document: Any) -> None:
         raise UnreadableRecording(f"it is not valid OTLP/JSON: {error}") from None
 
 
-def _add_protobuf(recording: Recording, content: bytes) -> None:
-    if _add_messages(recording, messages_of(content)) or _add_messages(recording, [content]):
-        return
-    raise UnreadableRecording("it is neither OTLP/JSON nor OTLP protobuf")
-
-
-def _add_messages(recording: Recording, messages: Iterable[bytes]) -> bool:
-    """Adds the messages if all of them are profiles or traces."""
+def _of_messages(messages: Iterable[bytes]) -> Recording | None:
+    """The messages, if all of them are profiles or traces; UnreadableRecording when only the end is missing."""
     found = Recording()
     try:
-        if not all(_add_message(found, message) for message in messages):
-            return False
+        if all(_add_message(found, message) for message in messages):
+            return found
     except EOFError:
-        return False
-    recording.profiles += found.profiles
-    recording.traces += found.traces
-    return True
+        if found.profiles or found.traces:
+            raise UnreadableRecording("its last message is cut off") from None
+    return None
 
 
 def _add_message(recording: Recording, message: bytes) -> bool:

@@ -145,7 +145,16 @@ class Reader:
 
     def _attribute(self, index: int) -> tuple[str, str | int]:
         entry = self._dictionary.attribute_table[index]
-        return self._strings[entry.key_strindex], _value(entry.value)
+        return self._strings[entry.key_strindex], self._value(entry.value)
+
+    def _value(self, value: "AnyValue") -> str | int:
+        match value.WhichOneof("value"):
+            case "int_value":
+                return value.int_value
+            case "string_value_strindex":
+                return self._strings[value.string_value_strindex]
+            case _:
+                return value.string_value
 
     def _frames(self, stack_index: int) -> tuple[Frame, ...]:
         frames = self._stacks.get(stack_index)
@@ -166,7 +175,3 @@ class Reader:
             frames = tuple(found)
             self._locations[index] = frames
         return frames
-
-
-def _value(value: "AnyValue") -> str | int:
-    return value.int_value if value.HasField("int_value") else value.string_value

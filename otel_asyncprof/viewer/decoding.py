@@ -6,7 +6,7 @@ import base64
 import json
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -120,8 +120,8 @@ def _fault(message: SpanMessage) -> str:
     return ""
 
 
-def _resource(message: Resource) -> tuple[str, str]:
-    attributes = attributes_of(message.attributes)
+def _resource(message: Resource, strings: Sequence[str] = ()) -> tuple[str, str]:
+    attributes = attributes_of(message.attributes, strings)
     return to_json(attributes), str(attributes.get("service.name") or "")[:MAX_NAME]
 
 
@@ -181,7 +181,7 @@ def decoded_profiles(data: ProfilesData) -> Batch:
     batch = Batch()
     reader = Reader(data.dictionary)
     for of_resource in data.resource_profiles:
-        resource, service = _resource(of_resource.resource)
+        resource, service = _resource(of_resource.resource, data.dictionary.string_table)
         known: dict[tuple[int, ...], NewSample] = {}
         for of_scope in of_resource.scope_profiles:
             for profile in of_scope.profiles:

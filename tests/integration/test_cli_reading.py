@@ -248,6 +248,53 @@ def test_who_has_read_enough_may_close_the_pipe(file: str) -> None:
             assert process.wait() == 0
 
 
+@pytest.mark.parametrize("command", [["report"], ["stacks", "--json"], ["export", "-f", "pprof", "-o", "-"]])
+def test_a_full_disk_behind_stdout_is_one_clear_line(command: list[str], file: str) -> None:
+    """No traceback, and nothing from the interpreter's own end."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *command, file], stdout=full, stderr=subprocess.PIPE, env=environment(), check=False
+        )
+    reason = b"otel-asyncprof: stdout cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (3, reason)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_characters_gets_question_marks(encoding: str, file: str) -> None:
+    """As with LC_ALL=C on an old system; names and arrows are not worth a traceback."""
+    for command in (["report", file], ["diff", file, file]):
+        done = subprocess.run(
+            [*COMMAND, *command], capture_output=True, env=environment(PYTHONIOENCODING=encoding), check=False
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"?" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "status"), [("a.jsonl", 0), ("missing", 3)])
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_closed_streams_change_no_exit_status(closed: str, name: str, status: int, file: str) -> None:
+    """As `>&-` leaves them; what would be written there is nobody's."""
+    command = f"cd {Path(file).parent} && exec {' '.join(COMMAND)} report {name} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_recording_is_read_from_stdin_and_a_page_goes_to_stdout(file: str) -> None:
+    """Both as `-`."""
+    done = otel_asyncprof("report", "-o", "-", "-", stdin=Path(file).read_text())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", ["a.pprof", "a.pdf", "report"])
+def test_a_page_is_not_written_under_the_name_of_something_else(name: str, file: str, tmp_path: Path, capsys) -> None:
+    """Somebody wanted another format."""
+    assert main(["report", "-o", str(tmp_path / name), file]) == 2
+    assert "is no name for a page, which ends in .html" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
 class Page(HTMLParser):
     """Everything in a page by which a browser might load something."""
 

@@ -212,6 +212,40 @@ def test_a_program_that_is_not_python_runs_and_we_say_that_nothing_was_profiled(
     assert not (tmp_path / "a.jsonl").exists()
 
 
+def test_a_program_that_is_over_at_once_is_not_taken_for_one_that_cannot_be_profiled(tmp_path: Path) -> None:
+    """It was looked at, but never seen."""
+    done = otel_asyncprof(
+        "run", "-r", "1", "--no-instrument", "-o", tmp_path / "a.jsonl", "--", sys.executable, "-c", ""
+    )
+    reason = "nothing was recorded: the program ended before the first look at it"
+    assert (done.returncode, done.stderr) == (0, f"otel-asyncprof: {reason}\n")
+
+
+OPEN_STREAMS = """
+import os, pathlib, sys, time
+time.sleep(0.2)
+def is_open(number):
+    try: os.fstat(number)
+    except OSError: return False
+    return True
+found = str([is_open(number) for number in range(3)])
+pathlib.Path(__file__).with_suffix(".found").write_text(found)
+sys.exit(6)
+"""
+
+
+@pytest.mark.parametrize(("closed", "found"), [("<&-", [False, True, True]), (">&- 2>&- <&-", [False] * 3)])
+def test_streams_that_are_closed_are_closed_for_the_program(closed: str, found: list[bool], tmp_path: Path) -> None:
+    """It runs as it does without us, and is recorded."""
+    program = tmp_path / "program.py"
+    program.write_text(OPEN_STREAMS)
+    command = f"exec {' '.join(COMMAND)} run --no-instrument -o {tmp_path}/a.jsonl {program} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 6, done.stderr
+    assert program.with_suffix(".found").read_text() == str(found)
+    assert findings(tmp_path / "a.jsonl").n_observations > 0
+
+
 def test_a_process_that_cannot_be_profiled_says_why_and_runs(tmp_path: Path) -> None:
     """Here because a variable switches the profiler off."""
     done = otel_asyncprof("run", "-o", tmp_path / "a.jsonl", "--no-instrument", "--", sys.executable, "-c", "print(1)",
@@ -233,6 +267,8 @@ def test_without_a_file_the_recording_gets_a_name_of_its_own(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [
+        ([], 2, "a command is missing: one of run, report, "),
+        (["profile"], 2, "there is no command 'profile': one of run, report, "),
         (["run"], 2, "run: what is to be run? (script.py | -m module | -- program) [arguments]"),
         (["run", "nowhere.py"], 3, "nowhere.py does not exist"),
         (["run", "sh"], 3, "sh does not exist; for a command: otel-asyncprof run -- sh"),
@@ -264,6 +300,17 @@ def test_what_cannot_be_done_is_one_clear_line(
     assert err.count("\n") == 1
 
 
+def test_a_usage_error_shows_the_usage_of_its_command(capsys) -> None:
+    """Not of all commands."""
+    from otel_asyncprof.cli import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "--frequency", "x.py"])
+    usage, line = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: otel-asyncprof run [options] (script.py | -m module")
+    assert line == "otel-asyncprof run: error: unrecognized arguments: --frequency"
+
+
 @pytest.mark.parametrize(("value", "allowed"), [("0", "1 to 1000"), ("2khz", "1 to 1000"), ("fast", "1 to 1000")])
 def test_a_bad_rate_is_a_usage_error(value: str, allowed: str, capsys) -> None:
     """argparse's own way: usage, one line, status 2."""
@@ -282,7 +329,9 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
         monkeypatch.delenv(name)
     monkeypatch.setenv("OTEL_ASYNCPROF_RATE", "50")
     monkeypatch.setenv("OTEL_ASYNCPROF_INTERVAL", "2s")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
+    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_PROFILES_HEADERS"):
+        monkeypatch.setenv(name, "authorization=secret")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "https://user:secret@other/profiles")
     assert main(["run", "-r", "1khz", "--endpoint", "http://user:secret@host:4318", "--print-env"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "OTEL_ASYNCPROF_RATE=1000" in lines
@@ -290,6 +339,10 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
     assert "OTEL_ASYNCPROF_LINK=span" in lines
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://host:4318" in lines
     assert "OTEL_EXPORTER_OTLP_HEADERS=(not shown)" in lines
+    assert "OTEL_EXPORTER_OTLP_PROFILES_HEADERS=(not shown)" in lines
+    assert "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT=https://other/profiles" in lines
+    assert "OTEL_ASYNCPROF_TIMELINE=true" in lines  # a recording has it, other than the profiler alone
+    assert not any(line.endswith("=None") for line in lines)
     assert not any("secret" in line for line in lines)
 
 

@@ -78,6 +78,12 @@ def test_workers_are_profiled_and_their_recordings_joined(folder: Path) -> None:
     assert len({process.pid for process in found.processes}) == 2
 
 
+def test_where_no_test_runs_the_summary_says_so(folder: Path) -> None:
+    """Nothing was seen, which is no list of states."""
+    done = run_pytest(folder, "--asyncprof", "-k", "nothing", "test_it.py")
+    assert "\n0 samples, 0 spans, CPU 0 ns\n" in done.stdout
+
+
 def test_without_its_options_the_plugin_does_nothing(folder: Path) -> None:
     """It imports neither asyncio nor the SDK."""
     (folder / "conftest.py").write_text(

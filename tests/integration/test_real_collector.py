@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 from integration.applications import Ended, environment, run, run_all
 from integration.certificates import make_certificates
-from integration.real_collector import RealCollector
+from integration.real_collector import RealCollector, program
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from recordings import profiles, recording
 
+from otel_asyncprof.analysis.spans import read_spans
+from otel_asyncprof.formats.process_profile import process_profiles
+from otel_asyncprof.formats.recording import read_recording, to_recording
 from otel_asyncprof.formats.stack_sample import StackSample, stack_samples
 
 WIRES = [("http/protobuf", ""), ("http/protobuf", "gzip"), ("grpc", ""), ("grpc", "gzip")]
@@ -112,6 +117,17 @@ def test_profiles_pass_a_collector_and_join_the_traces(
     queries = [sample for sample in run.samples if sample.functions == QUERY]
     assert {run.span_names[sample.trace_id, sample.span_id] for sample in queries} == {"query"}
     assert len({sample.span_id for sample in queries}) == 4
+
+
+def test_a_collectors_own_code_reads_a_recording_and_what_it_writes_is_read(tmp_path: Path) -> None:
+    """Line by line, as its file receiver and its file exporter do it: nothing is lost on the way there and back."""
+    sent = recording()
+    sent.profiles += profiles(service="other", pid=2)
+    done = subprocess.run([program(), "json-lines"], input=to_recording(sent), capture_output=True, check=True)
+    assert done.stdout.count(b"\n") == 3
+    received = read_recording(done.stdout)
+    assert read_spans(received.traces) == read_spans(sent.traces)
+    assert process_profiles(received.profiles) == process_profiles(sent.profiles)
 
 
 @pytest.fixture

@@ -42,6 +42,20 @@ def test_what_was_looked_at_is_exported_with_the_next_interval_once() -> None:
     assert seen.requests == [b"one", b"two", b"three"]
 
 
+def test_who_is_content_with_what_was_just_seen_causes_no_further_collection() -> None:
+    """So that many responses at the same time do not become as many messages to export."""
+    collection = collection_of(b"one", b"two")
+    assert _collection.look(3600)
+    assert _collection.look(3600)
+    assert _collection.look()
+    assert _collection.look(3600)
+    assert collection.take() == [b"one", b"two"]
+    collection = collection_of(b"one", b"two")
+    assert collection.take() == [b"one"]
+    assert _collection.look(3600)
+    assert collection.take() == [b"two"]
+
+
 def test_a_listener_that_fails_takes_nothing_from_the_others() -> None:
     """Nor from the exporter."""
     broken, seen = Broken(), Seen()

@@ -10,12 +10,14 @@ import pytest
 from conformance import check_request
 from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
 from recordings import profiles, recording, traces
 
 from otel_asyncprof.errors import UnreadableRecording
 from otel_asyncprof.formats.choice import FORMATS, for_file
-from otel_asyncprof.formats.otlp import messages_of, to_otlp
+from otel_asyncprof.formats.otlp import delimited, messages_of, to_otlp
 from otel_asyncprof.formats.otlp_json import json_line, read_json, to_otlp_json
+from otel_asyncprof.formats.process_profile import process_profiles
 from otel_asyncprof.formats.recording import read_recording, to_recording
 from otel_asyncprof.formats.stack_sample import stack_samples
 from otel_asyncprof.formats.subset import only_running
@@ -79,6 +81,52 @@ def test_single_protobuf_messages_are_read_for_what_they_are() -> None:
     assert read_recording(of_traces.SerializeToString()).traces == [of_traces]
 
 
+def referring(data: ProfilesData) -> ProfilesData:
+    """As a Collector passes it on: the resource's texts are in the table of strings."""
+    changed = ProfilesData.FromString(data.SerializeToString())
+    strings = changed.dictionary.string_table
+    for pair in changed.resource_profiles[0].resource.attributes:
+        strings.append(pair.key)
+        pair.key, pair.key_strindex = "", len(strings) - 1
+        if pair.value.HasField("string_value"):
+            strings.append(pair.value.string_value)
+            pair.value.string_value_strindex = len(strings) - 1
+    return changed
+
+
+def test_a_resource_whose_texts_are_in_the_table_of_strings_is_the_same_resource() -> None:
+    """What a Collector makes of it: services and processes keep their names, and none is taken for another."""
+    straight = [*profiles(), *profiles(service="other", pid=2)]
+    assert process_profiles(map(referring, straight)) == process_profiles(straight)
+    (both,) = process_profiles([*profiles(), referring(profiles()[0])])
+    assert (both.name, len(both.samples)) == ("shop 4711", 4)
+
+
+def test_a_viewer_knows_the_service_of_profiles_that_a_collector_has_passed_on() -> None:
+    """The same resource, and so the same process."""
+    pytest.importorskip("starlette")
+    from otel_asyncprof.viewer.decoding import decoded_profiles
+
+    (original,) = profiles()
+    assert decoded_profiles(referring(original)) == decoded_profiles(original)
+
+
+def test_protobuf_behind_lengths_of_four_bytes_is_read() -> None:
+    """What a Collector's file exporter writes when it is told to write protobuf."""
+    messages = [profiles()[0].SerializeToString(), traces().SerializeToString()]
+    assert read_recording(b"".join(len(each).to_bytes(4) + each for each in messages)) == recording()
+
+
+@pytest.mark.parametrize("size", [ord("{"), ord("[")])
+def test_protobuf_that_begins_like_json_is_read(size: int) -> None:
+    """A message whose length is the number of a brace."""
+    of_traces = TracesData(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[Span(name="x")])])])
+    of_traces.resource_spans[0].scope_spans[0].spans[0].name = "x" * (size - of_traces.ByteSize() + 1)
+    content = delimited(of_traces.SerializeToString())
+    assert content[0] == size
+    assert read_recording(content).traces == [of_traces]
+
+
 def test_other_signals_and_unknown_fields_are_passed_over() -> None:
     """A Collector's file holds metrics and logs, too, and a later protocol has more fields."""
     (original,) = profiles()
@@ -105,7 +153,15 @@ def test_other_signals_and_unknown_fields_are_passed_over() -> None:
         (b'{"resourceProfiles": [], "dictionary": {"linkTable": [{"spanId": "zz00000000000000"}]}}', "is no id"),
         (b'{"resourceSpans": ' + b"[" * 200 + b"]" * 200 + b"}", "it is nested too deeply"),
         (b'{"resourceSpans":[]}\n{"resourceSp', "its last line is cut off"),
+        (b'{"resourceSpans": ' + b"[" * 100_000, "it is nested too deeply"),
+        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"kind": 1e999}]}]}]}', "a number or a text that is none"),
+        (b'{"resourceSpans": "\\ud800"}', "it is not valid OTLP/JSON: "),
         (b'{"resourceSpans": "\xff"}', "it is not text"),
+        (to_otlp([*profiles(), *profiles()])[:-5], "its last message is cut off"),
+        (b"\xff\xff\xff\xff\x07" + bytes(20), "it is neither OTLP/JSON nor OTLP protobuf"),
+        (b"\x7f\xff\xff\xff" + bytes(20), "it is neither OTLP/JSON nor OTLP protobuf"),
+        (b"\x28\xb5\x2f\xfd" + bytes(20), "it is compressed with zstd"),
+        (b"\x00\x00\x00\x14\x28\xb5\x2f\xfd" + bytes(16), "it is compressed with zstd"),
         (gzip.compress(b"{}" * 500, mtime=0)[:-12], "its compression is damaged, or its end is missing"),
     ],
 )
@@ -114,6 +170,13 @@ def test_a_foreign_file_is_refused_with_one_clear_reason(content: bytes, reason:
     with pytest.raises(UnreadableRecording, match=re.escape(reason)) as refusal:
         read_recording(content)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it has taken all memory."""
+    monkeypatch.setattr("otel_asyncprof.formats.recording.MAX_UNPACKED_BYTES", 1 << 20)
+    with pytest.raises(UnreadableRecording, match="it unpacks to more than 1,048,576 bytes"):
+        read_recording(gzip.compress(b" " * (1 << 20) + b"{}"))
 
 
 def test_only_running_samples_remain_in_conformant_messages() -> None:

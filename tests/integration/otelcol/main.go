@@ -44,6 +44,7 @@ func main() {
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 		}},
 	})
+	command.AddCommand(jsonLines())
 	if err := command.Execute(); err != nil {
 		log.Fatal(err)
 	}
