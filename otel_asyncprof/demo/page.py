@@ -11,9 +11,11 @@ from otel_asyncprof.cli.page import page_of
 from otel_asyncprof.demo.service import SHOP
 from otel_asyncprof.viewer.intake import PROFILES, TRACES
 from otel_asyncprof.viewer.server import CannotStart, Viewer, ViewerOptions
-from otel_asyncprof.viewer.store import StoreFull
+from otel_asyncprof.viewer.store import Limits, StoreFull
 
 __all__ = ["CannotStart", "Page"]
+
+KEPT = Limits(size_bytes=128 << 20)  # it is in memory
 
 
 class Page:
@@ -21,7 +23,9 @@ class Page:
 
     def __init__(self) -> None:
         root = Path(SHOP).parent
-        self._viewer = Viewer(ViewerOptions(grpc_port=None, http_port=None, source_root=root, html_of=page_of))
+        self._viewer = Viewer(
+            ViewerOptions(grpc_port=None, http_port=None, limits=KEPT, source_root=root, html_of=page_of)
+        )
 
     @property
     def address(self) -> str:

@@ -15,7 +15,7 @@ from typing import Self
 
 SHOP = Path(__file__).parent / "app" / "shop.py"
 EXPORT_INTERVAL_SECONDS = 2
-START_SECONDS = 30.0
+START_SECONDS = 60.0  # a busy machine is no reason to fail
 STOP_SECONDS = 10.0
 KEPT_LOG_LINES = 40
 TIMELINE = {

@@ -229,7 +229,7 @@ def test_a_recording_waits_until_there_is_room_for_it(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Store, "add", full_at_first)
     with running_viewer(**NO_RECEIVERS) as client:
         reply = client.page("POST", "/api/import", to_recording(recording()))
-        assert (reply.status, reply.json) == (200, {"spans": 2, "samples": 10})
+        assert (reply.status, reply.json) == (200, {"spans": 2, "samples": 11})
 
 
 def until(condition: Callable[[], bool]) -> bool:
