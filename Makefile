@@ -1,4 +1,4 @@
-# make demo    what this project is for, in one run
+# make demo    what this project is for, in one run; on a terminal the page stays until Ctrl-C, unless ARGS=--once
 # make test    all tests, on the newest supported Python of this machine, or on PYTHON=/path/to/python
 # make bench   otel_asyncprof beside other profilers, on Python 3.12 or on PYTHON; ARGS=--quick for a first look
 # make wheel   the wheel that all Pythons can install, in .build/wheel
@@ -29,7 +29,7 @@ JUNIT ?= .build/junit-$(VERSION).xml
 .PHONY: demo test bench wheel lint clean
 
 demo: $(DEMO)/installed
-	@$(DEMO)/bin/otel-asyncprof demo --once
+	@if [ -t 0 ] && [ -t 1 ]; then $(DEMO)/bin/otel-asyncprof demo $(ARGS); else $(DEMO)/bin/otel-asyncprof demo --once $(ARGS); fi
 
 test: $(TEST)/installed
 	@$(TEST)/bin/pytest -q -n auto --dist loadfile --junitxml=$(JUNIT) $(ARGS)
@@ -59,7 +59,7 @@ ifneq ($(WHEEL),)
 $(DEMO)/installed: .build/wheel/built
 	@echo "Installing into $(DEMO) …" >&2
 	@$(PYTHON) -m venv $(DEMO)
-	@$(DEMO)/bin/pip install -q --disable-pip-version-check --force-reinstall "$$(ls .build/wheel/*.whl)[demo]"
+	@$(DEMO)/bin/pip install -q --disable-pip-version-check --force-reinstall "$$(ls .build/wheel/*.whl)[demo,viewer]"
 	@touch $@
 
 # The dependencies first, which need not be installed anew with every change.
@@ -75,7 +75,7 @@ $(DEMO)/installed: $(SOURCES)
 	@echo "Installing into $(DEMO) …" >&2
 	@$(PYTHON) -m venv $(DEMO)
 	@rm -rf build
-	@$(DEMO)/bin/pip install -q --disable-pip-version-check '.[demo]'
+	@$(DEMO)/bin/pip install -q --disable-pip-version-check '.[demo,viewer]'
 	@touch $@
 
 # Editable, so that a change of Python code needs no new installation.

@@ -33,7 +33,7 @@ export default defineConfig({
       { extends: true, test: { name: "unit", include: ["tests/unit/*.test.ts"] } },
       {
         extends: true,
-        test: { name: "browser", include: ["tests/browser/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
+        test: { name: "browser", include: ["tests/browser/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
       },
       { extends: true, test: { name: "demo", include: ["tests/demo/*.test.ts"], testTimeout: 180_000, hookTimeout: 180_000 } },
       { extends: true, test: { name: "screenshots", include: ["tests/screenshots.ts"], testTimeout: 600_000 } },

@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": "compare two recordings",
     "export": "write a recording in another format",
     "serve": "receive traces and profiles, and show them on a page",
+    "open": "show recordings on that page",
     "doctor": "check this interpreter, its packages and the way to the receiver",
     "demo": "run a small web service and lead its slow queries back to their code",
 }

@@ -21,8 +21,10 @@ NEEDED = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments to its parser."""
-    parser.add_argument("--once", action="store_true", help="end after one round; otherwise Ctrl-C ends the demo")
-    parser.add_argument("--json", action="store_true", help="print each round's report as one JSON object")
+    parser.add_argument(
+        "--once", action="store_true", help="end after the report; otherwise the page stays until Ctrl-C"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
     Output.add_arguments(parser, "also write what has arrived to FILE, for the other commands")
     parser.set_defaults(run=_run)
 

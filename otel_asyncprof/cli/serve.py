@@ -2,61 +2,13 @@
 
 import argparse
 import os
-import re
-import signal
-import sys
-import threading
-import webbrowser
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .messages import CANNOT_START, Failure, say, write_lines
-from .values import duration
+from .messages import say
+from .viewer_options import VARIABLES, add_option, add_page_options, age, port, require_viewer, serve_until_ended, size
 
 if TYPE_CHECKING:
     from ..viewer.server import Viewer, ViewerOptions
-
-NEEDED = ("starlette", "uvicorn")
-EDITORS = {
-    "vscode": "vscode://file/{file}:{line}",
-    "cursor": "cursor://file/{file}:{line}",
-    "idea": "idea://open?file={file}&line={line}",
-}
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)I?B?", re.IGNORECASE)
-_LEAST_SIZE = 16 << 20
-
-
-def size(text: str) -> int:
-    """A size such as 512MB or 2G."""
-    match = _SIZE.fullmatch(text.strip())
-    value = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if value < _LEAST_SIZE:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size from 16MB on, such as 512MB or 2GB")
-    return value
-
-
-def age(text: str) -> float:
-    """A duration in which days are understood, too."""
-    days = text.strip().removesuffix("d")
-    return float(days) * 86400 if days != text.strip() and days.replace(".", "", 1).isdigit() else duration(text)
-
-
-def mapping(text: str) -> tuple[str, str]:
-    """THERE=HERE."""
-    there, equals, here = text.partition("=")
-    if not equals or not there or not here:
-        raise argparse.ArgumentTypeError(f"{text!r} is not THERE=HERE")
-    return there, here
-
-
-def editor(text: str) -> str:
-    """A known editor, or a URL with {file} and {line}."""
-    found = EDITORS.get(text, text)
-    if "{file}" not in found or re.match(r"(?i)\s*(javascript|data|vbscript):", found):
-        raise argparse.ArgumentTypeError(f"say {', '.join(EDITORS)}, or a URL with {{file}} and {{line}}")
-    return found
 
 
 def default_database() -> str:
@@ -67,93 +19,38 @@ def default_database() -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments to its parser."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--grpc-port", type=_port, default=4317, metavar="PORT", help="OTLP over gRPC (default 4317)")
-    parser.add_argument("--http-port", type=_port, default=4318, metavar="PORT", help="OTLP over HTTP (default 4318)")
-    parser.add_argument(
-        "--ui-port",
-        type=_port,
-        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_UI_PORT") or "8418",  # a text is checked like one that is given
-        metavar="PORT",
-        help="the page (default 8418, or the next one that is free); 0 is any free port, here and above",
-    )
-    parser.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
-    parser.add_argument(
+    parser.epilog = f"Each option that takes a value is also a variable: --db-max-size is {VARIABLES}DB_MAX_SIZE."
+    add_option(parser, "--host", str, "127.0.0.1", "address to listen on (default 127.0.0.1)")
+    add_option(parser, "--grpc-port", port, "4317", "OTLP over gRPC (default 4317); 0: any free", "PORT")
+    add_option(parser, "--http-port", port, "4318", "OTLP over HTTP (default 4318); 0: any free", "PORT")
+    add_page_options(parser)
+    add_option(
+        parser,
         "--db",
-        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_DB") or default_database(),
-        metavar="PATH",
-        help="file that keeps what is received, or :memory: (default %(default)s)",
+        str,
+        default_database(),
+        "file that keeps what is received, or :memory: (default %(default)s)",
+        "PATH",
     )
-    parser.add_argument(
-        "--db-max-size", type=size, default=512 << 20, metavar="SIZE", help="of the file (default 512MB)"
-    )
-    parser.add_argument(
-        "--retain", type=age, default=7 * 86400.0, metavar="TIME", help="how long data stay (default 7d)"
-    )
-    parser.add_argument(
-        "--source-root",
-        type=Path,
-        default=Path.cwd(),
-        metavar="DIR",
-        help="folder whose source files the page may show (default: here)",
-    )
-    parser.add_argument(
-        "--path-map", type=mapping, action="append", default=[], metavar="THERE=HERE", help="where sources lie here"
-    )
-    parser.add_argument(
-        "--editor",
-        type=editor,
-        default=os.environ.get("OTEL_ASYNCPROF_VIEWER_EDITOR") or None,
-        help=f"for links to sources: {', '.join(EDITORS)}, or a URL with {{file}} and {{line}}",
-    )
+    add_option(parser, "--db-max-size", size, "512MB", "of the file (default 512MB)", "SIZE")
+    add_option(parser, "--retain", age, "7d", "how long data stay (default 7d)", "TIME")
     parser.add_argument(
         "--allow-host",
         action="append",
-        default=[],
+        default=[name for name in os.environ.get(f"{VARIABLES}ALLOW_HOST", "").split(",") if name],
         metavar="NAME",
         help="a further name by which this machine is asked",
     )
-    parser.add_argument("--token", help="on other addresses than loopback (default: a new one); needed from everybody")
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
-    parser.add_argument("--ready-json", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
+    add_option(
+        parser, "--token", str, None, "on other addresses than loopback (default: a new one); needed from everybody"
+    )
     parser.set_defaults(run=run)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
-    return int(text)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Serves until it is interrupted."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise Failure(f"{' and '.join(missing)} cannot be imported: pip install 'otel-asyncprof[viewer]'", CANNOT_START)
-    from ..viewer.server import CannotStart, Viewer
-
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: ended.set())
-    try:
-        viewer = Viewer(_options(chosen))
-        viewer.start()
-    except CannotStart as error:
-        raise Failure(str(error), CANNOT_START) from None
-    try:
-        _greet(viewer, chosen)
-        if chosen.until_stdin_ends:
-            threading.Thread(target=_wait_for_stdin, args=(ended,), daemon=True).start()
-        ended.wait()
-    finally:
-        viewer.stop()
-    return 0
-
-
-def _wait_for_stdin(ended: threading.Event) -> None:
-    while os.read(0, 4096):
-        pass
-    ended.set()
+    require_viewer()
+    return serve_until_ended(_options(chosen), chosen, lambda viewer: _greeting(viewer, chosen))
 
 
 def _options(chosen: argparse.Namespace) -> "ViewerOptions":
@@ -178,26 +75,16 @@ def _options(chosen: argparse.Namespace) -> "ViewerOptions":
     )
 
 
-def _greet(viewer: "Viewer", chosen: argparse.Namespace) -> None:
-    if chosen.ready_json:
-        import json
-
-        addresses = {"page": viewer.address_with_token, "http": viewer.http_address, "grpc": viewer.grpc_address}
-        write_lines([json.dumps(addresses)])
-    if not chosen.quiet:
-        kept = "all is gone at the end" if chosen.db == ":memory:" else f"data are kept in {chosen.db}"
-        endpoint = viewer.http_address
-        say(
-            f"page   {viewer.address_with_token}      (Ctrl-C ends; {kept})",
-            f"OTLP   grpc {viewer.grpc_address or '-'}   http {viewer.http_address or '-'}",
-            f"try    OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} OTEL_ASYNCPROF_TIMELINE=true your-program",
-        )
-        if viewer.access.token:
-            header = f"OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20{viewer.access.token}'"
-            say(f"others can reach {chosen.host}: the page and the receivers need this token; for senders: {header}")
-    if (
-        not chosen.no_browser
-        and sys.stderr.isatty()
-        and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    ):
-        webbrowser.open(viewer.address_with_token)
+def _greeting(viewer: "Viewer", chosen: argparse.Namespace) -> list[str]:
+    kept = "all is gone at the end" if chosen.db == ":memory:" else f"data are kept in {chosen.db}"
+    endpoint = viewer.http_address
+    lines = [
+        f"page   {viewer.address_with_token}      (Ctrl-C ends; {kept})",
+        f"OTLP   grpc {viewer.grpc_address or '-'}   http {viewer.http_address or '-'}",
+        f"try    OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} OTEL_ASYNCPROF_TIMELINE=true your-program",
+    ]
+    if viewer.access.token:
+        header = f"OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20{viewer.access.token}'"
+        needed = "the page and the receivers need this token"
+        lines.append(f"others can reach {chosen.host}: {needed}; for senders: {header}")
+    return lines

@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Self
 
 from .messages import CANNOT_START, Failure, say
+from .viewer_options import VARIABLES, require_viewer
 
 # What would lead the program's data past the viewer.
 _ASIDE = ("PROFILES_EXPORTER", "TRACES_EXPORTER", "EXPORTER_OTLP_HEADERS")
@@ -20,17 +21,17 @@ class ViewerBeside:
     """A viewer on free ports in a process of its own, from `with` to the end of its block."""
 
     def __init__(self, *, quiet: bool, database: str | None = None) -> None:
-        if missing := [name for name in ("starlette", "uvicorn") if find_spec(name) is None]:
-            raise Failure(
-                f"{' and '.join(missing)} cannot be imported: pip install 'otel-asyncprof[viewer]'", CANNOT_START
-            )
+        require_viewer()
         ports = [argument for name in ("grpc", "http", "ui") for argument in (f"--{name}-port", "0")]
         options = ["--db", database or ":memory:", "--ready-json", "--until-stdin-ends", "--quiet"]
+        # Nobody else is meant to send here, so neither address nor token come from the environment.
+        aside = {f"{VARIABLES}{name}" for name in ("HOST", "TOKEN")}
         # A session of its own: Ctrl-C is meant for the program. The end of the pipe ends it, however this process ends.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "otel_asyncprof", "serve", *ports, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if name not in aside},
             start_new_session=True,
         )
         self._quiet = quiet

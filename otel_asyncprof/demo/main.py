@@ -1,5 +1,6 @@
-"""One round of the demo after the other: load, wait, report."""
+"""The demo: load, report, and then the page until it is ended."""
 
+import contextlib
 import json
 import shlex
 import sys
@@ -9,6 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from otel_asyncprof.cli.output import Output
 from otel_asyncprof.demo.load import drive
+from otel_asyncprof.demo.page import CannotStart, Page
 from otel_asyncprof.demo.receiver import Receiver
 from otel_asyncprof.demo.report import Report, make_report, to_json, to_text
 from otel_asyncprof.demo.service import SHOP, Service, ServiceError, wait_for_export
@@ -20,28 +22,32 @@ LOAD_SECONDS = 8.0
 
 
 def run_demo(*, once: bool, as_json: bool, output: Output | None = None) -> int:
-    """Runs the demo, once or until it is interrupted; the exit status of the last round."""
+    """One round, and then the page until it is interrupted, or only the round; the round's exit status."""
     status = 1
     try:
-        with Receiver() as receiver, Service(receiver.endpoint) as service:
+        with contextlib.ExitStack() as running:
+            page = None if once else running.enter_context(Page())
+            receiver = running.enter_context(Receiver(page.take if page else None))
+            service = running.enter_context(Service(receiver.endpoint, timeline=page is not None))
             _say(f"A shop on {service.url} sends traces and profiles to {receiver.endpoint}.")
-            if not once:
-                _say("Send it requests of your own if you like; Ctrl-C ends.")
-            while True:
-                _say(f"Sending requests for {LOAD_SECONDS:.0f} seconds …")
-                answered = drive(service.url, LOAD_SECONDS)
-                if once:
-                    service.stop()
-                else:
-                    wait_for_export()
-                report = make_report(read_spans(receiver.traces), stack_samples(receiver.profiles), str(SHOP))
-                print(json.dumps(to_json(report)) if as_json else to_text(report), flush=True)
-                if output is not None:
-                    _keep(receiver, output)
-                status = _judge(report, answered, service.log())
-                if once:
-                    break
-    except ServiceError as error:
+            if page is not None:
+                _say(f"They are on a page: {page.address}")
+            _say(f"Sending requests for {LOAD_SECONDS:.0f} seconds …")
+            answered = drive(service.url, LOAD_SECONDS)
+            if once:
+                service.stop()
+            else:
+                wait_for_export()
+            report = make_report(read_spans(receiver.traces), stack_samples(receiver.profiles), str(SHOP))
+            print(json.dumps(to_json(report)) if as_json else to_text(report), flush=True)
+            if output is not None:
+                _keep(receiver, output)
+            status = _judge(report, answered, service.log())
+            if page is not None:
+                _say(f"Send {service.url}/dashboard/north requests of your own if you like; Ctrl-C ends.")
+                _say(f"page   {page.address}")
+                service.wait()
+    except (ServiceError, CannotStart) as error:
         _say(f"otel-asyncprof demo: {error}")
         return 1
     except KeyboardInterrupt:

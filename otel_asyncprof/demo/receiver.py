@@ -3,6 +3,7 @@
 import gzip
 import threading
 from collections import deque
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -20,7 +21,8 @@ READ_TIMEOUT_SECONDS = 10.0
 class Receiver:
     """Listens on a free port of this machine from `with` to the end of its block."""
 
-    def __init__(self) -> None:
+    def __init__(self, also: Callable[[Message], object] | None = None) -> None:
+        """`also` gets each request, too."""
         self.traces: deque[bytes] = deque(maxlen=MAX_REQUESTS)
         self.profiles: deque[bytes] = deque(maxlen=MAX_REQUESTS)
         signals: dict[str, tuple[type[Message], deque[bytes]]] = {
@@ -30,6 +32,7 @@ class Receiver:
 
         class Handler(_Handler):
             accepted = signals
+            pass_on = staticmethod(also or (lambda message: None))
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -53,6 +56,7 @@ class Receiver:
 
 class _Handler(BaseHTTPRequestHandler):
     accepted: dict[str, tuple[type[Message], deque[bytes]]]
+    pass_on: Callable[[Message], object]
     protocol_version = "HTTP/1.1"
     timeout = READ_TIMEOUT_SECONDS
 
@@ -73,11 +77,13 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            message_type().ParseFromString(body)
+            message = message_type()
+            message.ParseFromString(body)
         except (DecodeError, OSError, EOFError):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
         kept.append(body)
+        self.pass_on(message)
         self._answer(HTTPStatus.OK)  # an empty body is an empty Export…ServiceResponse: everything was accepted
 
     def _refuse(self, status: HTTPStatus) -> None:

@@ -15,9 +15,13 @@ from typing import Self
 
 SHOP = Path(__file__).parent / "app" / "shop.py"
 EXPORT_INTERVAL_SECONDS = 2
-START_SECONDS = 30.0
+START_SECONDS = 60.0  # a busy machine is no reason to fail
 STOP_SECONDS = 10.0
 KEPT_LOG_LINES = 40
+TIMELINE = {
+    "OTEL_ASYNCPROF_TIMELINE": "true",
+    "OTEL_ASYNCPROF_SAMPLE_ATTRIBUTES": "thread.name,asyncprof.state,thread.id,asyncio.task.name",
+}
 LISTENING = re.compile(r"Uvicorn running on (http://127\.0\.0\.1:\d+)")
 
 
@@ -28,8 +32,8 @@ class ServiceError(Exception):
 class Service:
     """The shop on a free port, sending to an OTLP endpoint, from `with` to the end of its block."""
 
-    def __init__(self, otlp_endpoint: str) -> None:
-        self._environment = _environment(otlp_endpoint)
+    def __init__(self, otlp_endpoint: str, *, timeline: bool = False) -> None:
+        self._environment = _environment(otlp_endpoint) | (TIMELINE if timeline else {})
         self._log: deque[str] = deque(maxlen=KEPT_LOG_LINES)
         self._listening = threading.Event()
         self.url = ""
@@ -58,6 +62,10 @@ class Service:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+
+    def wait(self) -> None:
+        """Until the process ends by itself."""
+        self._process.wait()
 
     def stop(self) -> None:
         """Ends the process as Ctrl-C does, so that it sends what it still holds; kills it when that takes too long."""

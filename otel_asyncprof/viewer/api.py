@@ -22,7 +22,7 @@ from ..formats.recording import Recording, read_recording
 from . import downloads, source_files
 from .compare_answers import BadSelector, comparison_json
 from .http_receiver import BodyTooLarge, read_body
-from .intake import MAX_BODY_BYTES, MAX_MESSAGE_BYTES, PROFILES, TRACES, Intake, TooLarge, unpacked
+from .intake import MAX_BODY_BYTES, MAX_MESSAGE_BYTES, Intake, TooLarge, unpacked
 from .lane_answers import lanes_json, span_holders_json
 from .list_answers import operations_json, resource_services, trace_list_json
 from .parameters import (
@@ -35,7 +35,7 @@ from .parameters import (
     trace_filter,
 )
 from .query_answers import queries_json, query_json
-from .reading import Reader
+from .reading import Reader, TraceData
 from .retention import used_bytes
 from .selection import TRACE, NothingThere, chosen
 from .source_files import NotAllowed, source_json
@@ -44,6 +44,7 @@ from .store import Store, StoreFull
 from .trace_answers import found_trace, span_json, thin_json, trace_json
 
 EVENT_SECONDS = 0.5
+MANY_SPANS = 500  # of a trace whose answer takes longer than a click may
 KEEP_ALIVE_EVENTS = 30  # looks without a change after which a comment keeps the connection open
 ETAG_PATHS = re.compile(r"/api/(status|events)$")  # change without the stored data
 
@@ -143,6 +144,12 @@ class Api:
         if data.answer is None:
             data.answer = to_bytes(trace_json(connection, self._reader, data))
         return Response(data.answer, media_type="application/json")
+
+    def prepare(self, connection: sqlite3.Connection, data: TraceData) -> None:
+        """Works the answer about a large trace out before it is asked for."""
+        if len(data.spans) >= MANY_SPANS:
+            data.answer = to_bytes(trace_json(connection, self._reader, data))
+            self._reader.keep(connection, data)
 
     def _span(self, connection: sqlite3.Connection, request: Request) -> Any:
         span_id = read_identifier("the span's id", request.path_params["span"], 8)
@@ -280,10 +287,7 @@ class Api:
             body = unpacked(body, "gzip", MAX_MESSAGE_BYTES)
         recording = read_recording(body)
         before = self._counts()
-        for signal, messages in ((TRACES, recording.traces), (PROFILES, recording.profiles)):
-            for message in messages:
-                self._intake.take(signal, message)
-        self._store.flush()
+        self._intake.take_all(recording)
         after = self._counts()
         return _Json({"spans": after[0] - before[0], "samples": after[1] - before[1]})
 

@@ -97,12 +97,16 @@ def _function_changes(a: Half, b: Half, frames: Mapping[int, Frame], functions: 
 def over_represented(
     a: Sequence[Iterable[tuple[str, str]]], b: Sequence[Iterable[tuple[str, str]]]
 ) -> list[dict[str, Any]]:
-    """The attributes that runs of b have more often than runs of a, the largest difference first."""
+    """The attributes that runs of b have more often than runs of a, the largest difference first.
+
+    A value that a single one of several runs has, such as an id, says nothing of the others.
+    """
     shares = [_shares(side) for side in (a, b)]
+    shared_by_several = 1.5 / len(b) if len(b) > 1 else 0.0
     found = [
         {"key": key, "value": value, "a_share": round(shares[0].get((key, value), 0.0), 4), "b_share": round(share, 4)}
         for (key, value), share in shares[1].items()
-        if share - shares[0].get((key, value), 0.0) >= LEAST_LIFT
+        if share >= shared_by_several and share - shares[0].get((key, value), 0.0) >= LEAST_LIFT
     ]
     found.sort(key=lambda item: (item["a_share"] - item["b_share"], item["key"], item["value"]))  # type: ignore[operator]
     return found[:MAX_ATTRIBUTES]

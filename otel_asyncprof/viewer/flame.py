@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, nextafter
+from operator import attrgetter
 
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
@@ -64,29 +66,30 @@ class Functions:
         self._all = frames
         self._by_line = by_line
 
-    def of(self, frame: int) -> tuple[int, int]:
-        """The number of what a frame belongs to, and the frame's line."""
-        known = self._of.get(frame)
-        if known is None:
-            found = self._all[frame]
-            key = found if self._by_line else Frame(found.function, found.file, 0, found.first_line)
-            number = self._numbers.get(key)
-            if number is None:
-                number = self._numbers[key] = len(self.frames)
-                self.frames.append(key)
-            known = self._of[frame] = (number, found.line)
+    def of(self, frames: Iterable[int]) -> Mapping[int, tuple[int, int]]:
+        """For each frame the number of what it belongs to, and its line. For these frames, and others before."""
+        known, numbers = self._of, self._numbers
+        for frame in frames:
+            if frame not in known:
+                found = self._all[frame]
+                key = found if self._by_line else Frame(found.function, found.file, 0, found.first_line)
+                number = numbers.get(key)
+                if number is None:
+                    number = numbers[key] = len(self.frames)
+                    self.frames.append(key)
+                known[frame] = (number, found.line)
         return known
 
 
 def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False) -> Node:
     """The root, which stands for all; its children are the stacks' roots, or their leaves when inverted."""
     root = Node(-1)
-    of = functions.of
+    of = functions.of({frame for stack in weights for frame in stack})
     for stack, weight in weights.items():
         time = weight.total
         node = root
         for frame in reversed(stack) if inverted else stack:
-            function, line = of(frame)
+            function, line = of[frame]
             child = node.children.get(function)
             if child is None:
                 child = node.children[function] = Node(function, line)
@@ -138,51 +141,50 @@ def columns_of(
     root: Node, prune: float = PRUNE, matching: frozenset[int] | set[int] = frozenset()
 ) -> dict[str, object]:
     """The tree in pre-order, the heaviest sibling first, without nodes below a share of the root."""
-    least = _least(root, root.total * prune)
-    names = ("parent", "frame", "line", "total_us", "self_us", *(f"{state}_us" for state in STATES), "samples", "match")
-    columns: dict[str, list[int]] = {name: [] for name in names}
-    parents, frames, lines, totals, selves, running, waiting, ready, blocked, samples, match = columns.values()
-    pruned = 0
+    order, parents = _ordered(root, root.total * prune)
+    if len(order) > MAX_NODES:
+        lightest_kept = sorted((node.total for node in order), reverse=True)[MAX_NODES - 1]
+        order, parents = _ordered(root, lightest_kept)
+        if len(order) > MAX_NODES:  # many weigh the same
+            order, parents = _ordered(root, nextafter(lightest_kept, inf))
+    states = [[int(node.states[index] / 1000 + 0.5) for node in order] for index in range(len(STATES))]
+    columns = {
+        "parent": parents,
+        "frame": [node.function for node in order],
+        "line": [node.line for node in order],
+        "total_us": [sum(parts) for parts in zip(*states, strict=True)],
+        "self_us": [int(node.self_time / 1000 + 0.5) for node in order],
+        **{f"{state}_us": column for state, column in zip(STATES, states, strict=True)},
+        "samples": [node.n for node in order],
+        "match": [1 if node.function in matching else 0 for node in order] if matching else [0] * len(order),
+    }
+    return {"nodes": columns, "pruned": _pruned(order, parents)}
+
+
+def _ordered(root: Node, least: float) -> tuple[list[Node], list[int]]:
+    """Nodes of this weight and more in pre-order, and the positions of their parents."""
+    order: list[Node] = []
+    parents: list[int] = []
     stack = [(root, -1)]
     while stack:
         node, parent = stack.pop()
-        here = len(parents)
-        s0, s1, s2, s3 = node.states
-        micros = (int(s0 / 1000 + 0.5), int(s1 / 1000 + 0.5), int(s2 / 1000 + 0.5), int(s3 / 1000 + 0.5))
+        here = len(order)
+        order.append(node)
         parents.append(parent)
-        frames.append(node.function)
-        lines.append(node.line)
-        totals.append(micros[0] + micros[1] + micros[2] + micros[3])
-        selves.append(int(node.self_time / 1000 + 0.5))
-        running.append(micros[0])
-        waiting.append(micros[1])
-        ready.append(micros[2])
-        blocked.append(micros[3])
-        samples.append(node.n)
-        match.append(1 if node.function in matching else 0)
-        if node.children:
-            kept = [child for child in node.children.values() if child.total >= least]
-            pruned += len(node.children) - len(kept)
-            kept.sort(key=_total)
+        if children := node.children:
+            kept = [child for child in children.values() if child.total >= least]
+            if len(kept) > 1:
+                kept.sort(key=_total)
             stack += [(child, here) for child in kept]
-    return {"nodes": columns, "pruned": pruned}
+    return order, parents
 
 
-def _total(node: Node) -> float:
-    return node.total
+def _pruned(order: list[Node], parents: list[int]) -> int:
+    """How many children of these were left out."""
+    return sum(len(node.children) for node in order) - (len(parents) - 1)
 
 
-def _least(root: Node, least: float) -> float:
-    """The weight below which nodes are left out, so that at most MAX_NODES are kept."""
-    totals, waiting = [], [root]
-    while waiting:
-        node = waiting.pop()
-        totals.append(node.total)
-        waiting += node.children.values()
-    if len(totals) <= MAX_NODES:
-        return least
-    totals.sort(reverse=True)
-    return max(least, totals[MAX_NODES])
+_total = attrgetter("total")
 
 
 def frames_json(frames: Iterable[Frame]) -> list[list[object]]:

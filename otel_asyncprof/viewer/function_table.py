@@ -49,12 +49,13 @@ def margin(n: int) -> float:
 def function_rows(weights: Weights, frames: Mapping[int, Frame], matching: set[int] | None = None) -> list[Row]:
     """The one with the most self time first, then total time."""
     functions = Functions(frames)
+    numbers = functions.of({frame for stack in weights for frame in stack})
     rows: dict[int, Row] = {}
     for stack, weight in weights.items():
         time = weight.total
         seen = set()
         for frame in reversed(stack):  # the innermost call says the line
-            function, line = functions.of(frame)
+            function, line = numbers[frame]
             row = rows.get(function)
             if row is None:
                 row = rows[function] = Row(functions.frames[function])
@@ -68,5 +69,5 @@ def function_rows(weights: Weights, frames: Mapping[int, Frame], matching: set[i
             for index, value in enumerate(weight.states):
                 row.weight.states[index] += value
         if stack:
-            rows[functions.of(stack[-1])[0]].self_time += time
+            rows[numbers[stack[-1]][0]].self_time += time
     return sorted(rows.values(), key=lambda row: (-row.self_time, -row.weight.total, row.frame))

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..formats.otlp_json import read_json
 from .decoding import Batch, decoded_profiles, decoded_traces
-from .store import Store
+from .store import Store, StoreFull
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
+    from ..formats.recording import Recording
+
 MAX_BODY_BYTES = 32 << 20  # as sent
 MAX_MESSAGE_BYTES = 64 << 20  # unpacked
+MAX_WAITS = 100  # of one message of a recording, for room
 TRACES, PROFILES, METRICS, LOGS = ("traces", "profiles", "metrics", "logs")
 
 
@@ -106,3 +109,19 @@ class Intake:
                 answer.partial_success.rejected_profiles = batch.rejected_profiles
             answer.partial_success.error_message = batch.reason
         return answer
+
+    def take_all(self, recording: "Recording") -> None:
+        """Stores a recording, and returns when all of it can be read. StoreFull when others keep it from that."""
+        for signal, messages in ((TRACES, recording.traces), (PROFILES, recording.profiles)):
+            for message in messages:
+                self._take_patiently(signal, message)
+        self._store.flush()
+
+    def _take_patiently(self, signal: str, message: Any) -> None:
+        for _ in range(MAX_WAITS):
+            try:
+                self.take(signal, message)
+                return
+            except StoreFull:
+                self._store.flush()
+        raise StoreFull

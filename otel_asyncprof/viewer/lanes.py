@@ -123,14 +123,17 @@ def _awaiter(
     if not lane.task.name:
         return None
     above = _ancestors(lane.spans, parents)
-    best: tuple[tuple[bool, int, int, int], int] | None = None
+    best: tuple[tuple[bool, bool, int, int, int], int] | None = None
     for n in range(1, len(lane.prefix)):
         for number in by_prefix.get(lane.prefix[:n], ()):
             other = lanes[number]
-            if other.task.process != lane.task.process or other.begin_ns > lane.begin_ns + SEAM_NS:
+            if other.task.process != lane.task.process:
+                continue
+            is_later = other.begin_ns > lane.begin_ns + SEAM_NS
+            if is_later and not _is_seen_only_afterwards(other, lane, above):
                 continue
             shared = 2 * bool(other.spans & above) + bool(other.spans & lane.spans)
-            rank = (not _go_side_by_side(lane, other), shared, n, other.begin_ns)
+            rank = (not is_later, not _go_side_by_side(lane, other), shared, -n if is_later else n, other.begin_ns)
             if best is None or rank > best[0]:
                 best = rank, number
     if best is None:
@@ -138,6 +141,11 @@ def _awaiter(
     number = best[1]
     longest = max(lane.pieces, key=lambda piece: piece.end_ns - piece.begin_ns)
     return AwaitedBy(number, lane.begin_ns, lane.end_ns, stacks[longest.stack][len(lanes[number].prefix) - 1])
+
+
+def _is_seen_only_afterwards(other: Lane, lane: Lane, above: set[bytes]) -> bool:
+    """Whether the other can have waited for this one since it began: it was seen in spans above alone, and after it."""
+    return other.begin_ns >= lane.end_ns - SEAM_NS and bool(other.spans) and other.spans <= above
 
 
 def _go_side_by_side(lane: Lane, other: Lane) -> bool:
@@ -192,7 +200,8 @@ def _in_order(lanes: Sequence[Lane]) -> list[Lane]:
 
 def _fill(lane: Lane, below: Sequence[Lane]) -> None:
     """A task that waits for tasks only gives no samples: where it has none but they have, it waits for them."""
-    begin, end = lane.begin_ns, max(lane.end_ns, *(child.end_ns for child in below))
+    begin = min(lane.begin_ns, *(child.begin_ns for child in below))
+    end = max(lane.end_ns, *(child.end_ns for child in below))
     seen = intervals.union((piece.begin_ns, piece.end_ns) for piece in lane.pieces)
     waited = intervals.union((piece.begin_ns, piece.end_ns) for child in below for piece in child.pieces)
     gaps = intervals.without(intervals.clipped(waited, begin, end), seen)

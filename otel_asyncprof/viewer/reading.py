@@ -123,22 +123,31 @@ class Reader:
 
     def trace(self, connection: sqlite3.Connection, trace_id: bytes) -> TraceData | None:
         """A trace; None when there is none."""
-        row = connection.execute("SELECT spans, samples, end_ns FROM trace WHERE trace_id = ?", (trace_id,)).fetchone()
-        if row is None:
+        key = _key(connection, trace_id)
+        if key is None:
             return None
-        key = (trace_id, *row)
         with self._lock:
             known = self._traces.get(key)
             if known is not None:
                 self._traces.move_to_end(key)
                 return known
         data = read_trace(connection, trace_id)
-        if data is not None and len(data.samples) <= MAX_CACHED_SAMPLES:
-            with self._lock:
-                self._traces[key] = data
-                while len(self._traces) > MAX_CACHED_TRACES:
-                    self._traces.popitem(last=False)
+        if data is not None:
+            self._keep(key, data)
         return data
+
+    def keep(self, connection: sqlite3.Connection, data: TraceData) -> None:
+        """Has a trace that was just read at hand for the next answer."""
+        if (key := _key(connection, data.trace_id)) is not None:
+            self._keep(key, data)
+
+    def _keep(self, key: tuple[bytes, int, int, int], data: TraceData) -> None:
+        if len(data.samples) > MAX_CACHED_SAMPLES:
+            return
+        with self._lock:
+            self._traces[key] = data
+            while len(self._traces) > MAX_CACHED_TRACES:
+                self._traces.popitem(last=False)
 
     def stacks(self, connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Stack]:
         """The stacks of these numbers as numbers of frames, root first. Their frames can be asked for afterwards."""
@@ -183,6 +192,12 @@ class Reader:
             if caller is not None:
                 known[number] = next(inner for inner in reversed(path) if frames[inner] == caller)
         return {number: known[number] for number in wanted if number in known}
+
+
+def _key(connection: sqlite3.Connection, trace_id: bytes) -> tuple[bytes, int, int, int] | None:
+    """What changes when a trace does."""
+    row = connection.execute("SELECT spans, samples, end_ns FROM trace WHERE trace_id = ?", (trace_id,)).fetchone()
+    return (trace_id, *row) if row is not None else None
 
 
 def _by_number(connection: sqlite3.Connection, statement: str, numbers: Iterable[int]) -> Iterable[Sequence[Any]]:

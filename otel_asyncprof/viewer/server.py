@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -94,7 +95,6 @@ class Viewer:
             raise
         self.http_address = f"http://{_address(http)}" if http else None
         self.page_address = f"http://{_address(page)}"
-        self.store.settle = settle
         self.api = Api(
             self.store,
             self.intake,
@@ -107,6 +107,7 @@ class Viewer:
                 html_of=options.html_of,
             ),
         )
+        self.store.settle = partial(settle, prepare=self.api.prepare)
         apps: list[tuple[ASGIApp, socket.socket]] = [(self._page_app(), page)]
         if http is not None:
             apps.append((receiver(self.intake, self.access), http))

@@ -82,6 +82,8 @@ def _mean_depth(spans: Sequence[SpanTime], looks: Sequence[Sequence[Look]]) -> f
 
 def by_state(looks: Sequence[Look]) -> dict[str, float]:
     """The time of looks by state, each moment once."""
+    if len(looks) == 1:
+        return {looks[0].state: float(looks[0].end_ns - looks[0].begin_ns)}
     totals: dict[str, float] = {}
     for look, time in zip(looks, shared_time(looks), strict=True):
         totals[look.state] = totals.get(look.state, 0.0) + time
@@ -95,11 +97,14 @@ def _from_looks(spans: Sequence[SpanTime], looks: list[list[Look]], results: lis
         span = spans[index]
         if span.parent >= 0:
             children[span.parent].append((span.begin_ns, span.end_ns))
-        if not below[index] and not children[index]:
+        own = by_state(looks[index]) if looks[index] else {}
+        if not children[index]:
+            results[index].tree = results[index].own = own
+            if span.parent >= 0:
+                below[span.parent].extend(looks[index])
             continue
         inside = [part for look in below[index] if (part := look.within(span.begin_ns, span.end_ns))]
         results[index].tree = by_state(inside)
-        own = by_state(looks[index])
         seen = intervals.union((look.begin_ns, look.end_ns) for look in looks[index])
         in_children = intervals.clipped(intervals.union(children[index]), span.begin_ns, span.end_ns)
         if left := intervals.length(intervals.without(in_children, seen)):
@@ -147,20 +152,33 @@ def scaled_down(sums: Mapping[str, float], most: float) -> dict[str, float]:
 def rounded(split: Mapping[str, float], duration_ns: int, *, own: bool = False) -> dict[str, int]:
     """Whole microseconds that add up to the duration's; what is left is `not_sampled`."""
     duration = duration_ns // 1000
-    names = (*STATES, CHILDREN) if own else STATES
+    keys = _OWN_KEYS if own else _TREE_KEYS
+    result = dict(_NOTHING_OWN if own else _NOTHING)
+    result[_NOT_SAMPLED_KEY] = duration
     if not split:
-        return dict.fromkeys([f"{name}_us" for name in names], 0) | {f"{NOT_SAMPLED}_us": duration}
-    known = dict.fromkeys(names, 0.0)
+        return result
+    known: dict[str, float] = {}
     for state, value in split.items():
-        known[state if state in known else RUNNING] += value  # of another profiler: it was seen
-    floors = {name: int(value // 1000) for name, value in known.items()}
+        key = keys.get(state, _RUNNING_KEY)  # the state of another profiler: it was seen
+        known[key] = known.get(key, 0.0) + value
+    floors = {key: int(value // 1000) for key, value in known.items()}
     remainder = duration - sum(floors.values())
     if remainder < 0:  # more was seen than there was time, by rounding or by a clock
-        largest = max(floors, key=lambda name: floors[name])
+        largest = max(floors, key=lambda key: floors[key])
         floors[largest] = max(floors[largest] + remainder, 0)
         remainder = max(duration - sum(floors.values()), 0)
-    elif remainder <= len(names) and sum(known.values()) >= duration_ns - 1000:
-        for name in sorted(names, key=lambda name: floors[name] * 1000 - known[name])[:remainder]:
-            floors[name] += 1
+    elif 0 < remainder <= len(keys) and sum(known.values()) >= duration_ns - 1000:
+        cut_off = {key: known.get(key, 0.0) - floors.get(key, 0) * 1000 for key in keys.values()}
+        for key in sorted(cut_off, key=lambda key: -cut_off[key])[:remainder]:
+            floors[key] = floors.get(key, 0) + 1
         remainder = duration - sum(floors.values())
-    return {f"{name}_us": value for name, value in floors.items()} | {f"{NOT_SAMPLED}_us": remainder}
+    result.update(floors)
+    result[_NOT_SAMPLED_KEY] = remainder
+    return result
+
+
+_TREE_KEYS = {state: f"{state}_us" for state in STATES}
+_OWN_KEYS = _TREE_KEYS | {CHILDREN: f"{CHILDREN}_us"}
+_RUNNING_KEY, _NOT_SAMPLED_KEY = f"{RUNNING}_us", f"{NOT_SAMPLED}_us"
+_NOTHING = dict.fromkeys([*_TREE_KEYS.values(), _NOT_SAMPLED_KEY], 0)
+_NOTHING_OWN = dict.fromkeys([*_OWN_KEYS.values(), _NOT_SAMPLED_KEY], 0)

@@ -48,7 +48,8 @@ def tree_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:
     matched, in_matching = set(), 0.0
     if pattern is not None:
         matching = pattern.among(weights, found.frames)
-        matched = {functions.of(frame)[0] for frame in matching}
+        numbers = functions.of(matching)
+        matched = {numbers[frame][0] for frame in matching}
         in_matching = total_of(focused(weights, matching)).total
     columns = columns_of(root, view.prune, matched)
     nodes: Any = columns["nodes"]

@@ -2,11 +2,14 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from .reading import TraceData, read_trace
 from .splits import rounded
 from .waterfall import repeated
+
+Prepare = Callable[[sqlite3.Connection, TraceData], object]
 
 
 def summary_of(data: TraceData, root: bytes) -> dict[str, Any]:
@@ -32,13 +35,15 @@ def n_plus_one_json(query: int, statement: str, runs: int, parent_id: bytes, tra
     }
 
 
-def settle(connection: sqlite3.Connection, most: int) -> int:
-    """Works out summaries that are missing; how many."""
+def settle(connection: sqlite3.Connection, most: int, prepare: Prepare = lambda *of_trace: None) -> int:
+    """Works out summaries that are missing; how many. `prepare` gets each trace that was read for that."""
     rows = connection.execute("SELECT trace_id, root FROM trace WHERE summary IS NULL LIMIT ?", (most,)).fetchall()
     done = []
     for trace_id, root in rows:
         data = read_trace(connection, trace_id)
         summary = json.dumps(summary_of(data, root)) if data is not None else "{}"
+        if data is not None:
+            prepare(connection, data)
         done.append((summary, trace_id))
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany("UPDATE trace SET summary = ? WHERE trace_id = ?", done)

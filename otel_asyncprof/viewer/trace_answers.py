@@ -74,6 +74,7 @@ def _spans_json(
     for index in indices:
         span, times, split = data.spans[index], data.times[index], data.splits[index]
         row = span.row
+        tree = rounded(split.tree, times.duration_ns)
         found.append(
             {
                 "span_id": row.span_id.hex(),
@@ -89,8 +90,10 @@ def _spans_json(
                 "query_id": row.query,
                 "caller": callers.get(index),
                 "samples": split.samples,
-                "split": rounded(split.tree, times.duration_ns),
-                "own": rounded(split.own, times.duration_ns, own=True),
+                "split": tree,
+                "own": {**tree, "children_us": 0}
+                if split.own is split.tree
+                else rounded(split.own, times.duration_ns, own=True),
                 "cpu_us": split.cpu_ns // 1000,
             }
         )

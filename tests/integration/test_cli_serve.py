@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 from integration.command_line import COMMAND, PROGRAMS, TIMEOUT_SECONDS, environment, otel_asyncprof
-from recordings import traces
+from recordings import REQUEST, span, traces
 from viewer_client import request, running_viewer
 
-from otel_asyncprof.cli import serve, view
+from otel_asyncprof.cli import serve, view, viewer_options
 from otel_asyncprof.cli.messages import Failure
+from otel_asyncprof.formats.recording import Recording, to_recording
 from otel_asyncprof.viewer.server import CannotStart, Viewer, ViewerOptions
 
 FREE = ("--grpc-port", "0", "--http-port", "0", "--ui-port", "0", "--ready-json")
@@ -120,8 +121,7 @@ def test_the_page_moves_to_the_next_port_that_is_free() -> None:
 @pytest.mark.parametrize("package", ["starlette", "uvicorn"])
 def test_without_the_extra_the_command_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit status 3, for serve and for run --view."""
-    for module in (serve, view):
-        monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else object())
+    monkeypatch.setattr(viewer_options, "find_spec", lambda name: None if name == package else object())
     parser = argparse.ArgumentParser()
     serve.add_arguments(parser)
     for attempt in (lambda: serve.run(parser.parse_args([])), lambda: view.ViewerBeside(quiet=True)):
@@ -175,11 +175,11 @@ def test_a_view_and_an_endpoint_exclude_each_other() -> None:
 @pytest.mark.parametrize(
     ("function", "good", "bad"),
     [
-        (serve.size, {"512MB": 512 << 20, "2g": 2 << 30, "16 MiB": 16 << 20}, ["1MB", "x", "", "-5GB"]),
-        (serve.age, {"7d": 604800.0, "0.5d": 43200.0, "12h": 43200.0, "30": 30.0}, ["0", "d", "x"]),
-        (serve.mapping, {"/srv=/here": ("/srv", "/here")}, ["/srv", "=x", "x="]),
+        (viewer_options.size, {"512MB": 512 << 20, "2g": 2 << 30, "16 MiB": 16 << 20}, ["1MB", "x", "", "-5GB"]),
+        (viewer_options.age, {"7d": 604800.0, "0.5d": 43200.0, "12h": 43200.0, "30": 30.0}, ["0", "d", "x"]),
+        (viewer_options.mapping, {"/srv=/here": ("/srv", "/here")}, ["/srv", "=x", "x="]),
         (
-            serve.editor,
+            viewer_options.editor,
             {"vscode": "vscode://file/{file}:{line}", "x://{file}": "x://{file}"},
             ["emacs", "javascript:{file}"],
         ),
@@ -207,7 +207,82 @@ def test_a_bad_value_in_the_environment_is_a_usage_error(
     with pytest.raises(SystemExit) as caught:
         parser.parse_args([])
     assert caught.value.code == 2
-    assert "argument --ui-port" in (said := capsys.readouterr().err) or "argument --editor" in said
+    assert variable in capsys.readouterr().err
+
+
+def test_every_option_with_a_value_is_a_variable_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command line wins over the environment, even over a bad value there."""
+    values = {
+        "HOST": "::1",
+        "GRPC_PORT": "1",
+        "HTTP_PORT": "2",
+        "UI_PORT": "3",
+        "DB": "x.db",
+        "DB_MAX_SIZE": "1GB",
+        "RETAIN": "2d",
+        "SOURCE_ROOT": "/srv",
+        "EDITOR": "x://{file}",
+        "TOKEN": "t",
+        "ALLOW_HOST": "one,two",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(f"OTEL_ASYNCPROF_VIEWER_{name}", value)
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    chosen = vars(parser.parse_args(["--ui-port", "4"]))
+    assert {name: chosen[name.lower()] for name in values} == {
+        "HOST": "::1",
+        "GRPC_PORT": 1,
+        "HTTP_PORT": 2,
+        "UI_PORT": 4,
+        "DB": "x.db",
+        "DB_MAX_SIZE": 1 << 30,
+        "RETAIN": 172800.0,
+        "SOURCE_ROOT": Path("/srv"),
+        "EDITOR": "x://{file}",
+        "TOKEN": "t",
+        "ALLOW_HOST": ["one", "two"],
+    }
+    monkeypatch.setenv("OTEL_ASYNCPROF_VIEWER_UI_PORT", "many")
+    parser = argparse.ArgumentParser()
+    serve.add_arguments(parser)
+    assert parser.parse_args(["--ui-port", "5"]).ui_port == 5
+
+
+def test_a_viewer_beside_a_program_listens_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment says of address and token is for `serve`: the program would be refused."""
+    monkeypatch.setenv("OTEL_ASYNCPROF_VIEWER_HOST", "0.0.0.0")
+    monkeypatch.setenv("OTEL_ASYNCPROF_VIEWER_TOKEN", "s3cret")
+    with view.ViewerBeside(quiet=True) as beside:
+        assert beside.page.startswith("http://127.0.0.1:")
+        assert request(beside.page, "GET", "/api/status", None, {}).status == 200
+
+
+def test_a_recording_is_opened_on_the_page_and_nothing_is_kept(tmp_path: Path) -> None:
+    """However old it is."""
+    recording = tmp_path / "old.jsonl"
+    recording.write_bytes(to_recording(Recording([], [traces(span(REQUEST, "old", 0, 90))])))
+    command = [*COMMAND, "open", str(recording), "--ui-port", "0", "--ready-json", "--until-stdin-ends"]
+    variables = environment(TMPDIR=str(tmp_path), XDG_DATA_HOME=str(tmp_path))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        addresses = json.loads(process.stdout.readline())
+        status = request(addresses["page"], "GET", "/api/status", None, {}).json
+        assert (status["spans"], addresses["http"], addresses["grpc"]) == (1, None, None)
+        process.stdin.close()
+        assert process.wait(TIMEOUT_SECONDS) == 0
+    assert list(tmp_path.iterdir()) == [recording]
+
+
+def test_what_is_no_recording_is_not_opened(tmp_path: Path) -> None:
+    """One line, exit status 3."""
+    (tmp_path / "x").write_bytes(b"nothing of ours")
+    done = otel_asyncprof("open", tmp_path / "x")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "is no recording" in done.stderr
 
 
 def test_the_default_file_is_where_data_of_users_belong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -186,3 +188,22 @@ def test_an_interrupted_demo_leaves_no_process(running_demo: "subprocess.Popen[s
     while set(shops) & set(shop_processes()) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not set(shops) & set(shop_processes())
+
+
+def test_without_once_the_demo_ends_with_a_page_that_stays() -> None:
+    """The slowest request is there, with its stacks; Ctrl-C ends it all."""
+    with subprocess.Popen(DEMO, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            page = next(found[1] for line in process.stderr if (found := re.match(r"page +(http://\S+)", line)))
+            with urlopen(f"{page}/api/traces?limit=1", timeout=30) as answer:
+                slowest = json.load(answer)["traces"][0]
+            with urlopen(f"{page}/api/stacks?trace={slowest['trace_id']}&scope=trace", timeout=30) as answer:
+                stacks = json.load(answer)
+            assert (slowest["queries"] > 0, stacks["samples"] > 0) == (True, True)
+            assert str(SHOP) in {frame[1] for frame in stacks["frames"]}
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        finally:
+            process.kill()

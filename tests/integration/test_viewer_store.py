@@ -6,15 +6,19 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recordings import MS, TRACE, recording, span, traces
 from viewer_client import Client, running_viewer
 
-from otel_asyncprof.formats.recording import Recording
+from otel_asyncprof.formats.recording import Recording, to_recording
+from otel_asyncprof.viewer import api
 from otel_asyncprof.viewer.decoding import Batch, decoded_traces
+from otel_asyncprof.viewer.reading import Reader, TraceData
 from otel_asyncprof.viewer.retention import used_bytes
 from otel_asyncprof.viewer.server import CannotStart, Viewer, ViewerOptions
 from otel_asyncprof.viewer.store import Limits, Store, StoreFull
@@ -193,3 +197,44 @@ def listed(client: Client) -> int:
     (row,) = client.get("/api/traces")["traces"]
     part: int = row["split"]["not_sampled_us"]
     return part
+
+
+def test_a_large_trace_is_worked_out_before_anybody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soon after its last change; the first to ask gets what lies ready."""
+    made: list[bytes] = []
+    whole = api.trace_json
+
+    def counted(connection: sqlite3.Connection, reader: Reader, data: TraceData) -> dict[str, Any]:
+        made.append(data.trace_id)
+        return whole(connection, reader, data)
+
+    monkeypatch.setattr(api, "trace_json", counted)
+    monkeypatch.setattr(api, "MANY_SPANS", 2)
+    with running_viewer(**NO_RECEIVERS) as client:
+        client.load(recording())
+        assert until(lambda: len(made) > 0)
+        assert len(client.get(f"/api/traces/{TRACE.hex()}")["spans"]) == 2
+        assert made == [TRACE]
+
+
+def test_a_recording_waits_until_there_is_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it is there in the end, however much is written at the time."""
+    add, is_full = Store.add, cycle([True, False])
+
+    def full_at_first(store: Store, batch: Batch) -> None:
+        if next(is_full):
+            raise StoreFull
+        add(store, batch)
+
+    monkeypatch.setattr(Store, "add", full_at_first)
+    with running_viewer(**NO_RECEIVERS) as client:
+        reply = client.page("POST", "/api/import", to_recording(recording()))
+        assert (reply.status, reply.json) == (200, {"spans": 2, "samples": 11})
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true within a minute."""
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()

@@ -71,6 +71,21 @@ def test_of_two_handlers_the_one_with_the_span_above_is_the_awaiter() -> None:
     assert lanes[by.lane].task.name == "mine"
 
 
+def test_a_task_that_only_waits_for_tasks_until_its_end_is_the_awaiter_all_the_same() -> None:
+    """It is seen for the first time after them; one that has spans of its own by then is just a later one."""
+    looks = [
+        look(0, 40, "child", "waiting", 4, QUERY),
+        look(50, 60, "later", "waiting", 3, OTHER),
+        look(60, 70, "handler", "running", 1),
+    ]
+    lanes = lanes_of(looks, STACKS, FRAMES, PARENTS | {OTHER: REQUEST})
+    assert shown(lanes) == [
+        ("handler", 0, [(0, 40, "children"), (50, 60, "children"), (60, 70, "running")]),
+        ("child", 1, [(0, 40, "waiting")]),
+        ("later", 1, [(50, 60, "waiting")]),
+    ]
+
+
 def test_a_sibling_that_has_not_begun_yet_is_no_awaiter() -> None:
     """Before its first step its stack is shorter; that it waits at the same time tells it from who waits for it."""
     looks = [

@@ -83,6 +83,14 @@ def test_a_tree_has_at_most_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> No
     assert tree()["pruned"] >= 1
 
 
+def test_nodes_of_the_same_weight_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the limit falls among them, none is."""
+    monkeypatch.setattr("otel_asyncprof.viewer.flame.MAX_NODES", 3)
+    same = {(1, leaf): Weight([US, 0, 0, 0], 1) for leaf in (2, 4, 5, 6)}
+    columns = columns_of(tree_of(same, Functions(FRAMES)))
+    assert (columns["nodes"]["total_us"], columns["pruned"]) == ([4, 4], 4)  # type: ignore[index]
+
+
 def test_recursion_counts_once_in_the_table() -> None:
     """A function that calls itself has the time of its stacks, not a multiple."""
     rows = function_rows({(1, 2, 3, 2): Weight([40 * US, 0, 0, 0], 4)}, FRAMES)
@@ -188,3 +196,11 @@ def test_attributes_that_slow_runs_have_more_often_are_named() -> None:
         {"key": "tenant", "value": "acme", "a_share": 0.25, "b_share": 1.0},
         {"key": "big", "value": "True", "a_share": 0.0, "b_share": 0.6667},
     ]
+
+
+def test_what_only_one_of_several_runs_has_is_not_named() -> None:
+    """An id differs in each run, and says nothing of why they are slow; of a single run everything counts."""
+    fast = [[("id", str(number))] for number in range(4)]
+    slow = [[("id", str(number)), ("big", "True")] for number in range(4, 7)]
+    assert [item["key"] for item in over_represented(fast, slow)] == ["big"]
+    assert [item["key"] for item in over_represented(fast, slow[:1])] == ["big", "id"]
