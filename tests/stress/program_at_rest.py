@@ -204,7 +204,7 @@ async def blocked(ready: Ready) -> None:
 
 
 async def block_in_greenlet(ready: Ready) -> None:
-    """Blocks its loop in sync code that runs for a task on a stack of its own, beside a task that waits in such code."""
+    """Sync code on a stack of its own blocks the loop of the task it runs for; beside it a task waits in such code."""
     name_me("blocked in a greenlet")
     waiting = asyncio.create_task(greenlet_spawn(wait_in_greenlet), name="waits in a greenlet")
     KEPT.append(waiting)

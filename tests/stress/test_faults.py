@@ -51,8 +51,9 @@ def test_the_program_at_rest_is_seen_as_python_describes_it(swept: Found) -> Non
         name: tuple(f"{function} {file}:{line}({first})" for function, file, line, first in chain)
         for name, chain in swept["tasks"].items()
     }
-    waiting = [sample for sample in swept["exact"] if sample.task in chains and sample.state == "3"]
     [in_greenlet] = [sample for sample in swept["exact"] if sample.task == "waits in a greenlet"]
+    waiting = [sample for sample in swept["exact"] if sample.task in chains and sample.state == "3"]
+    waiting.remove(in_greenlet)  # Python's chain does not have what the greenlet does
     assert names_of(in_greenlet) == ("greenlet_spawn", "wait_in_greenlet", "await_only", "forever")
     [blocked] = [sample for sample in swept["exact"] if sample.task == "blocked in a greenlet"]
     root = names_of(blocked).index("block_in_greenlet")
