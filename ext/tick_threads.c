@@ -49,9 +49,11 @@ static bool read_moment(const struct thread_state *thread, uint64_t loop, struct
     *moment = (struct moment){0};
     if (!threads_read_task(thread, loop, &moment->task) || !safe_copy_word(&moment->context, thread->address + layout.thread_context))
         return false;
-    if (moment->task && safe_copy_word(&moment->coroutine, moment->task + layout.task_coroutine))
-        moment->in_coroutine = coroutine_is_executing(moment->coroutine);
-    return true;
+    if (!moment->task) return true;
+    if (!safe_copy_word(&moment->coroutine, moment->task + layout.task_coroutine)) return false;
+    uint64_t faults = safe_copy_faults();
+    moment->in_coroutine = coroutine_is_executing(moment->coroutine);
+    return safe_copy_faults() == faults; /* else it may well be: what stands on the stack would not be asked for its root */
 }
 
 static bool is_one_moment(const struct moment *before, const struct moment *after) {

@@ -21,10 +21,12 @@ class CopyMethodReport:
 
     def __init__(self) -> None:
         self._said = "guarded"
+        self._begun = False
 
-    def update(self, method: str) -> None:
-        """Logs one line when this method of reading is not the one that was said last."""
-        if method != self._said and method in _REPORTS:
+    def update(self, method: str, begins: bool = False) -> None:
+        """Logs one line when this method of reading is not the one that was said last, once the sampler has begun."""
+        self._begun |= begins
+        if self._begun and method != self._said and method in _REPORTS:
             _logger.warning("otel_asyncprof: %s", _REPORTS[method])
             self._said = method
 

@@ -245,7 +245,7 @@ class Profiler:
             no_signal_handlers=False,
             tasks_per_tick=self._tasks_per_tick,
         )
-        self._copy_report.update(_native.stats()["copy_method"])
+        self._copy_report.update(_native.stats()["copy_method"], begins=True)
 
     def _start_export_thread(self) -> None:
         assert self._exporter is not None

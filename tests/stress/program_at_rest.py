@@ -12,10 +12,11 @@ import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
+from sqlalchemy.util import await_only, greenlet_spawn
 from targets import support
 from targets.support import name_me, tracer
 
-from otel_asyncprof import _runtime_context
+from otel_asyncprof import _anchors, _libraries, _native, _runtime_context
 
 DEEP = 20  # awaits in a row: more than what is walked in turn with other tasks
 TIMEOUT_SECONDS = 120
@@ -202,6 +203,25 @@ async def blocked(ready: Ready) -> None:
     await asyncio.gather(beside, maker(ready))
 
 
+async def block_in_greenlet(ready: Ready) -> None:
+    """Sync code on a stack of its own blocks the loop of the task it runs for; beside it a task waits in such code."""
+    name_me("blocked in a greenlet")
+    waiting = asyncio.create_task(greenlet_spawn(wait_in_greenlet), name="waits in a greenlet")
+    KEPT.append(waiting)
+    await asyncio.sleep(0)
+    _native.read_task(id(waiting))  # from now on it is known in which greenlet the loop runs
+
+    def sync_code() -> None:
+        ready()
+        block()
+
+    await greenlet_spawn(sync_code)
+
+
+def wait_in_greenlet() -> None:
+    await_only(forever())
+
+
 def nested(ready: Ready) -> None:
     """A loop that a task of another loop runs in the same thread."""
 
@@ -251,6 +271,10 @@ def run_blocked(ready: Ready) -> None:
     asyncio.run(blocked(ready))
 
 
+def run_greenlets(ready: Ready) -> None:
+    asyncio.run(block_in_greenlet(ready))
+
+
 def run_threads(bodies: dict[str, Callable[[Ready], object]]) -> None:
     """Starts a thread for each body, one after the other, and returns when all have said that they are there."""
     for name, body in bodies.items():
@@ -264,5 +288,8 @@ def bring_to_rest() -> None:
     tracer()
     run_threads({"plain span": plain})  # before our runtime context: its context has no view
     _runtime_context.install()
+    _native.prepare(anchors=_anchors.collect())
+    _libraries.learn(thoroughly=True)
     bodies = {"loop": run_main, "blocked": run_blocked, "nested": nested, "callback": in_callback}
+    bodies["greenlets"] = run_greenlets
     run_threads(bodies | {"span": plain, "busy once": busy_once})

@@ -1,4 +1,4 @@
-"""The system gives no thread (RLIMIT_NPROC, a cgroup): the profiler says so in one line, and the application goes on."""
+"""The system gives no thread (RLIMIT_NPROC, a cgroup): the profiler says so in one line, the application goes on."""
 
 from __future__ import annotations
 

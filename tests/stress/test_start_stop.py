@@ -41,3 +41,20 @@ def test_a_signal_handler_may_come_at_any_line(action: str, step: int) -> None:
 def test_a_process_dies_by_a_signal_at_any_moment_of_a_start_or_a_stop() -> None:
     """By that very signal, each of many processes at another moment."""
     assert run("killed.py") == "all died by it\n"
+
+
+FLUSHED_FIRST = """
+from otel_asyncprof import Profiler
+from otel_asyncprof.export.in_memory import InMemoryProfileExporter
+profiler = Profiler(exporter=InMemoryProfileExporter())
+start_sampler = profiler._start_sampler
+profiler._start_sampler = lambda: (profiler.force_flush(), start_sampler())
+profiler.start_or_raise()
+assert profiler.shutdown()
+"""
+
+
+def test_an_export_before_the_sampler_runs_says_nothing_of_how_it_reads() -> None:
+    """A short interval on a loaded machine, or a flush by another thread."""
+    done = subprocess.run([sys.executable, "-c", FLUSHED_FIRST], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

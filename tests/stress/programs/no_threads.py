@@ -79,7 +79,8 @@ def fork_without_threads() -> dict[str, object]:
 def main() -> None:
     logging.getLogger("otel_asyncprof").addHandler(Lines())
     assert start_again()
-    report: dict[str, object] = {"starts": [start_with(count) | {"again": start_again()} for count in range(MOST_THREADS)]}
+    starts = [start_with(count) | {"again": start_again()} for count in range(MOST_THREADS)]
+    report: dict[str, object] = {"starts": starts}
     let_threads_start(0)
     refused = not application_thread()
     let_threads_start()
