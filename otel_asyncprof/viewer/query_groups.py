@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 
 from ..analysis.findings import percentile
 from .waterfall import N_PLUS_ONE_RUNS
@@ -49,14 +51,14 @@ class Group:
 
     def __init__(self, query: int, runs: Iterable[Run]) -> None:
         self.query = query
-        self.runs = sorted(runs, key=lambda run: (run.duration_ns, run.start_ns))
+        self.runs = sorted(runs, key=attrgetter("duration_ns", "start_ns"))
 
-    @property
+    @cached_property
     def durations_ns(self) -> list[int]:
         """Ascending."""
         return [run.duration_ns for run in self.runs]
 
-    @property
+    @cached_property
     def total_ns(self) -> int:
         """Of all runs together."""
         return sum(self.durations_ns)

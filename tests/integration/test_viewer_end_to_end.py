@@ -163,3 +163,28 @@ def test_the_queries_are_tasks_for_which_the_request_waits(seen: Seen) -> None:
     assert {(lane["awaited_by"]["function"], lane["awaited_by"]["line"]) for lane in queries} == {("request", line)}
     lengths = sorted(lane["pieces"]["end_us"][-1] - lane["pieces"]["start_us"][0] for lane in queries)
     assert seen.is_near(lengths[-1], seen.measured["queried"])
+
+
+def test_all_other_views_say_the_same(seen: Seen) -> None:
+    """Operations, span details, sandwich, weights of stacks, one statement, and two spans compared."""
+    duration, measured = seen.root["duration_us"], seen.measured
+    operation = next(found for found in seen.get("/api/operations") if found["name"] == "GET /orders")
+    assert [operation[name] for name in ("runs", "total_us", "p50_us", "p95_us", "max_us")] == [1, *[duration] * 4]
+    detail = seen.get(f"/api/traces/{seen.trace_id}/spans/{seen.root['span_id']}")
+    assert (detail["split"], detail["same_operation"]["max_us"]) == (seen.root["split"], duration)
+    asked = {"trace": seen.trace_id, "span": seen.root["span_id"], "scope": "children"}
+    burn = seen.get("/api/sandwich", **asked, function="burn", file=str(PROGRAM))
+    assert seen.is_near(burn["row"]["total_us"], measured["ran"])
+    assert abs(burn["callers"]["total_us"] - burn["callees"]["total_us"]) <= 4
+    assert seen.is_near(seen.get("/api/stacks", **asked, weight="cpu")["total_us"], measured["cpu"])
+    short, long = sorted(seen.trace["spans"][1:], key=lambda span: int(span["duration_us"]))
+    once, each = (seen.get("/api/stacks", **asked, weight=weight)["total_us"] for weight in ("elapsed", "task"))
+    assert seen.is_near(each - once, short["duration_us"])
+    statement = seen.get(f"/api/queries/{long['query_id']}")
+    assert [run["duration_us"] for run in statement["slowest"]] == [long["duration_us"], short["duration_us"]]
+    sides = {name: f"span:{seen.trace_id}:{span['span_id']}" for name, span in (("a", short), ("b", long))}
+    compared = seen.get("/api/compare", **sides)
+    assert [compared[side]["mean_us"] for side in "ab"] == [short["duration_us"], long["duration_us"]]
+    change = next(row for row in compared["functions"] if compared["frames"][row["frame"]][0] == "query")
+    assert seen.is_near(change["a_us"], short["duration_us"])
+    assert seen.is_near(change["b_us"], long["duration_us"])

@@ -133,31 +133,31 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
           />
         </div>
       )}
-              <VirtualList count={lanes.lanes.length} rowHeight={ROW} cursor={cursor} label={`Tasks, ${plural(lanes.lanes.length, "row")}`} role="treegrid" highest={HIGHEST}>
-          {(index, top) => {
-            const lane = lanes.lanes[index]!;
-            const by = lane.awaited_by;
-            return (
-              <LaneRow
-                key={index}
-                name={lane.name}
-                note={by ? `awaited by ${lanes.lanes[by.lane]?.name ?? "?"} at ${place(by)}` : lane.is_task ? "" : "thread"}
-                depth={lane.depth}
-                pieces={lane.pieces}
-                whole={whole}
-                top={top}
-                row={index}
-                chosen={index === cursor || lane.name === task}
-                selection={dragged ?? chosen}
-                marked={lane.pieces.span.map((span) => span === selected)}
-                tip={(piece) => laneTip(lanes, trace, index, piece)}
-                hover={setSaid}
-                click={(piece) => lane.pieces.span[piece]! >= 0 && choose(lane.pieces.span[piece]!)}
-                onName={() => only(index)}
-              />
-            );
-          }}
-        </VirtualList>
+      <VirtualList count={lanes.lanes.length} rowHeight={ROW} cursor={cursor} label={`Tasks, ${plural(lanes.lanes.length, "row")}`} role="treegrid" highest={HIGHEST}>
+        {(index, top) => {
+          const lane = lanes.lanes[index]!;
+          const by = lane.awaited_by;
+          return (
+            <LaneRow
+              key={index}
+              name={lane.name}
+              note={by ? `awaited by ${lanes.lanes[by.lane]?.name ?? "?"} at ${place(by)}` : lane.is_task ? "" : "thread"}
+              depth={lane.depth}
+              pieces={lane.pieces}
+              whole={whole}
+              top={top}
+              row={index}
+              chosen={index === cursor || lane.name === task}
+              selection={dragged ?? chosen}
+              marked={lane.pieces.span.map((span) => span === selected)}
+              tip={(piece) => laneTip(lanes, trace, index, piece)}
+              hover={setSaid}
+              click={(piece) => lane.pieces.span[piece]! >= 0 && choose(lane.pieces.span[piece]!)}
+              onName={() => only(index)}
+            />
+          );
+        }}
+      </VirtualList>
       <p class="lane-said small" role="status">
         {said || <span class="dim">Draw over a stretch of time to see only its stacks; click a piece for its span, a name for only that task.</span>}
       </p>
