@@ -20,7 +20,7 @@ static bool is_wrapper_type(uint64_t type) {
 }
 
 /* The state is a byte, read with its neighbours; objects lie at multiples of 8. */
-static bool read_state(uint64_t generator, int32_t *state) {
+static inline bool read_state(uint64_t generator, int32_t *state) {
     uint32_t half, place = layout.generator_state % sizeof half;
     if (!safe_copy_half(&half, generator + layout.generator_state - place)) return false;
     *state = (int8_t)(half >> 8 * place);

@@ -1,6 +1,5 @@
 #include "tasks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "safe_copy.h"
 
 #define FIRST_CAPACITY 256
+#define MAX_DIGITS 20 /* of 64 bits */
 #define KNOWN_TYPES (sizeof ((struct task_table *)0)->known_types / sizeof(uint64_t))
 
 void task_table_init(struct task_table *table) { memset(table, 0, sizeof *table); }
@@ -127,12 +127,24 @@ uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t corout
     return NO_TASK;
 }
 
+/* As asyncio writes it. By hand: printf costs as much as the rest of a look at a task. */
+static size_t write_default_name(uint64_t number, char *text) {
+    static const char prefix[] = {'T', 'a', 's', 'k', '-'};
+    char digits[MAX_DIGITS];
+    size_t size = sizeof prefix, count = 0;
+    memcpy(text, prefix, sizeof prefix);
+    do digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) && count < MAX_DIGITS);
+    while (count) text[size++] = digits[--count];
+    return size;
+}
+
 bool task_read_name(const struct task *task, char *text, size_t *size) {
     uint64_t type;
     int64_t number;
     if (!task->name || !read_type(task->name, &type)) return false;
     if (type != anchors.type_int) return read_string(task->name, text, size);
-    if (!read_int(task->name, &number)) return false;
-    *size = (size_t)snprintf(text, MAX_TASK_NAME, "Task-%lld", (long long)number);
+    if (!read_int(task->name, &number) || number < 0) return false;
+    *size = write_default_name((uint64_t)number, text);
     return true;
 }
