@@ -101,7 +101,8 @@ def test_the_behaviour_is_that_of_the_wheel_of_the_oldest_python_too(wheel: Path
     python = installed_python(wheel, tmp_path, with_dependencies=False)
     where = run(python, "-P", "-c", "import otel_asyncprof._native as n; print(n.__file__)", cwd=ROOT)
     assert Path(where.strip()).is_relative_to(tmp_path)
-    told = run(python, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not uvloop and not eager", *BEHAVIOUR, cwd=ROOT)
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not uvloop and not eager"]
+    told = run(python, "-P", "-m", "pytest", *options, *BEHAVIOUR, cwd=ROOT)
     assert re.search(r"^\d+ passed", told, re.MULTILINE), told
 
 
