@@ -123,9 +123,6 @@ static void *run(void *argument) {
         if (deadline < now) deadline = now + period;
         if (deadline < now + pause) deadline = now + pause;
     }
-    pthread_mutex_lock(&self->tick_lock);
-    tick_pass(self->tick, weight(clock_monotonic_ns() - last, deadline - last, period)); /* a pause may have been long */
-    pthread_mutex_unlock(&self->tick_lock);
     return NULL;
 }
 

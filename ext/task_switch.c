@@ -7,27 +7,53 @@
 #include "span_objects.h"
 #include "thread_context.h"
 
-/* asyncio keeps the running task of each loop in a dict, and CPython tells of each change of a watched dict (since 3.12). Not in the
-   limited API. */
+/* From 3.14 on CPython tells of each switch of contexts, for two nanoseconds; a task's context is entered at each of its steps. */
+enum { CONTEXT_SWITCHED = 1 };
+typedef int (*context_callback)(int event, PyObject *context);
+static int (*add_context_watcher)(context_callback);
+static int (*clear_context_watcher)(int watcher);
+static int (*get_variable)(PyObject *variable, PyObject *otherwise, PyObject **value);
+
+/* Before, asyncio keeps the running task of each loop in a dict, and CPython tells of each change of a watched dict (since 3.12). None
+   of this is in the limited API. */
 enum { DICT_ADDED = 0, DICT_MODIFIED = 1 };
 typedef int (*dict_callback)(int event, PyObject *dict, PyObject *key, PyObject *value);
 static int (*add_watcher)(dict_callback);
 static int (*watch)(int watcher, PyObject *dict);
 static int (*unwatch)(int watcher, PyObject *dict);
 
-static PyObject *context_var, *current_tasks; /* owned; NULL: off */
+static PyObject *context_var;   /* owned; NULL: off */
+static PyObject *current_tasks; /* owned; NULL: off, or contexts are watched */
+static int context_watcher = -1;
 static PyObject *name_get_context, *name_get;
 static int watcher = -1; /* kept for good: there are eight in an interpreter */
 static unsigned long switches;
+
+static void show_value(PyObject *value) {
+    const struct view_part *view = value != NULL ? span_view_of(value) : NULL;
+    bool ended = view != NULL && view->cell != NULL && view->cell->fields.ended;
+    thread_context_show(view != NULL && !ended ? &view->fields : NULL);
+}
+
+/* The thread's context is another one, or none. An exception may be on its way through. */
+static int context_switched(int event, PyObject *Py_UNUSED(context)) {
+    if (event != CONTEXT_SWITCHED || context_var == NULL) return 0;
+    PyObject *type, *error, *traceback, *value = NULL;
+    switches++;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (get_variable(context_var, NULL, &value) < 0) PyErr_Clear();
+    show_value(value);
+    Py_XDECREF(value);
+    PyErr_Restore(type, error, traceback);
+    return 0;
+}
 
 /* The view in the task's own context, which in an eager step is not the one that is entered. Any error: no span. */
 static void show_task(PyObject *task) {
     PyObject *context = PyObject_CallMethodObjArgs(task, name_get_context, NULL), *value = NULL;
     if (context != NULL) value = PyObject_CallMethodObjArgs(context, name_get, context_var, NULL);
     if (value == NULL) PyErr_Clear();
-    const struct view_part *view = value != NULL ? span_view_of(value) : NULL;
-    bool ended = view != NULL && view->cell != NULL && view->cell->fields.ended;
-    thread_context_show(view != NULL && !ended ? &view->fields : NULL);
+    show_value(value);
     Py_XDECREF(context), Py_XDECREF(value);
 }
 
@@ -50,6 +76,8 @@ static bool find(const char *name, void *function) {
 
 static void forget(void) {
     if (current_tasks != NULL && unwatch(watcher, current_tasks) < 0) PyErr_Clear();
+    if (context_watcher >= 0 && clear_context_watcher(context_watcher) < 0) PyErr_Clear();
+    context_watcher = -1;
     Py_CLEAR(context_var);
     Py_CLEAR(current_tasks);
 }
@@ -71,25 +99,45 @@ static bool changes_are_seen(PyObject *enter_task, PyObject *leave_task) {
     return left != NULL && switches == before + 2;
 }
 
+static bool can_watch_contexts(void) {
+    return find("PyContext_AddWatcher", &add_context_watcher) && find("PyContext_ClearWatcher", &clear_context_watcher) &&
+           find("PyContextVar_Get", &get_variable);
+}
+
+/* NULL, or why contexts are not watched. One is entered and left to see whether it is told. */
+static const char *watch_contexts(void) {
+    if ((context_watcher = add_context_watcher(context_switched)) < 0) return PyErr_Clear(), "all of CPython's context watchers are taken";
+    unsigned long before = switches;
+    PyObject *module = PyImport_ImportModule("contextvars"), *context = NULL, *done = NULL;
+    if (module != NULL) context = PyObject_CallMethod(module, "copy_context", NULL);
+    if (context != NULL) done = PyObject_CallMethod(context, "run", "O", (PyObject *)&PyLong_Type);
+    PyErr_Clear();
+    Py_XDECREF(module), Py_XDECREF(context), Py_XDECREF(done);
+    return switches == before + 2 ? NULL : "this version of CPython does not tell of changes";
+}
+
+/* The same of asyncio's running tasks. */
+static const char *watch_tasks(PyObject *tasks, PyObject *enter_task, PyObject *leave_task) {
+    if (!find("PyDict_AddWatcher", &add_watcher) || !find("PyDict_Watch", &watch) || !find("PyDict_Unwatch", &unwatch))
+        return "this version of CPython does not tell of changes";
+    if (watcher < 0 && (watcher = add_watcher(task_switched)) < 0) return PyErr_Clear(), "all of CPython's dict watchers are taken";
+    if (watch(watcher, tasks) < 0) return PyErr_Clear(), "this version of CPython does not tell of changes";
+    current_tasks = Py_NewRef(tasks);
+    return changes_are_seen(enter_task, leave_task) ? NULL : "asyncio keeps its running tasks elsewhere";
+}
+
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *arguments) {
     PyObject *variable, *tasks, *enter_task, *leave_task, *payload;
     if (!PyArg_ParseTuple(arguments, "OO!OOO!:thread_context_start", &variable, &PyDict_Type, &tasks, &enter_task, &leave_task,
                           &PyBytes_Type, &payload))
         return NULL;
     forget();
-    if (!find("PyDict_AddWatcher", &add_watcher) || !find("PyDict_Watch", &watch) || !find("PyDict_Unwatch", &unwatch))
-        return PyUnicode_FromString("this version of CPython does not tell of changes");
-    if (watcher < 0 && (watcher = add_watcher(task_switched)) < 0) {
-        PyErr_Clear();
-        return PyUnicode_FromString("all of CPython's dict watchers are taken");
-    }
-    if (watch(watcher, tasks) < 0) return NULL;
     context_var = Py_NewRef(variable);
-    current_tasks = Py_NewRef(tasks);
-    bool seen = changes_are_seen(enter_task, leave_task);
-    if (seen && publish(payload)) return Py_NewRef(Py_None);
+    const char *reason = can_watch_contexts() ? watch_contexts() : watch_tasks(tasks, enter_task, leave_task);
+    if (!reason && !publish(payload)) reason = "the system does not let memory be named";
+    if (!reason) return Py_NewRef(Py_None);
     forget();
-    return PyUnicode_FromString(seen ? "the system does not let memory be named" : "asyncio keeps its running tasks elsewhere");
+    return PyUnicode_FromString(reason);
 }
 
 static PyObject *update(PyObject *Py_UNUSED(module), PyObject *payload) {
@@ -104,7 +152,7 @@ static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
 
 static PyObject *after_fork_in_child(PyObject *Py_UNUSED(module), PyObject *payload) {
     thread_context_after_fork_in_child();
-    return PyBool_FromLong(current_tasks != NULL && publish(payload));
+    return PyBool_FromLong(context_var != NULL && publish(payload));
 }
 
 static PyMethodDef functions[] = {

@@ -115,8 +115,6 @@ void tick_use(struct tick *tick, struct stack_table *stacks) {
     tasks_forget_types(&tick->tasks);
 }
 
-void tick_pass(struct tick *tick, uint64_t elapsed_ns) { tick->since_tasks_ns += elapsed_ns; }
-
 void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
     tick->limits = *limits;
     tick->work = (struct tick_work){.window = tick->work.window};

@@ -170,9 +170,6 @@ void tick_use(struct tick *tick, struct stack_table *stacks);
 /* Looks once and adds what it sees to tick->stacks. elapsed_ns is the real time since the tick before: the weight. */
 void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns);
 
-/* Time after the last tick, with nothing to be looked at any more. */
-void tick_pass(struct tick *tick, uint64_t elapsed_ns);
-
 /* The steps, in order. */
 bool tick_nothing_ran(struct tick *tick);
 void tick_end_rest(struct tick *tick);

@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from typing import Any
 
 SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 # Read by their published source alone: the self-check at start decides, as it does on pre-releases.
@@ -22,6 +23,11 @@ def unsupported_reason() -> str | None:
     # Not from sysconfig: its data are missing in minimal installations and bundled applications.
     if "t" in sys.abiflags:
         return "the free-threaded build of CPython is not supported; use the default build"
+    if hasattr(sys, "gettotalrefcount") or hasattr(sys, "getobjects"):
+        return "debug and trace-refs builds of CPython are not supported; use the default build"
+    jit: Any = getattr(sys, "_jit", None)  # since 3.14
+    if jit is not None and jit.is_enabled():
+        return "CPython's JIT compiler is not supported; PYTHON_JIT=0 switches it off"
     if sys.is_finalizing():
         return "the interpreter is ending"
     return None

@@ -1,4 +1,4 @@
-/* The command bin/python3.14: runs bin/python3.14.bin beside it with lib/main.so in front, and passes on the name by which it was
+/* The command bin/python3.14: runs bin/python3.14.bin beside it with lib/main.so preloaded, and passes on the name by which it was
    called, which may be a link of a virtual environment. */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     put("PYTHON_3_14_HOME", access(text, R_OK) == 0 ? "" : home);
     put("PYTHON_3_14_CALLED", called);
     put("PYTHON_3_14_PRELOAD", preload);
-    snprintf(text, sizeof text, "%s/lib/main.so%s%s", home, preload ? ":" : "", preload ? preload : "");
+    snprintf(text, sizeof text, "%s%s%s/lib/main.so", preload ? preload : "", preload ? ":" : "", home); /* a sanitizer comes first */
     put("LD_PRELOAD", text);
     snprintf(text, sizeof text, "%s/bin/python3.14.bin", home);
     execv(text, argv);

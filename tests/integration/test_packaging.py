@@ -1,6 +1,7 @@
 """What users install: the wheel and the sdist, used from another folder in an environment of their own."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
+HAS_HEADERS = pytest.mark.skipif(
     not Path(sysconfig.get_path("include"), "Python.h").exists(),
     reason="this Python came without headers: it gets the wheel that an older one builds",
 )
-
 ROOT = Path(__file__).resolve().parents[2]
 OLDEST = "3.11"  # the wheel is built here and serves all later versions
+
+BEHAVIOUR = ["tests/behaviour/test_awaiters.py", "tests/behaviour/test_links.py", "tests/unit/test_read_threads.py"]
 
 # Profiles a coroutine that sleeps, and prints the functions of every stack.
 PROGRAM = """
@@ -45,7 +47,7 @@ def run(*command: str | Path, cwd: Path) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=400,
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
@@ -94,6 +96,17 @@ def test_the_wheel_of_the_oldest_python_profiles_on_this_one(wheel: Path, tmp_pa
     assert run(python.with_name("otel-asyncprof"), "--version", cwd=tmp_path).startswith("otel-asyncprof ")
 
 
+def test_the_behaviour_is_that_of_the_wheel_of_the_oldest_python_too(wheel: Path, tmp_path: Path) -> None:
+    """Stacks, awaiters and links on this version, with the wheel and without the tree's package in the path."""
+    python = installed_python(wheel, tmp_path, with_dependencies=False)
+    where = run(python, "-P", "-c", "import otel_asyncprof._native as n; print(n.__file__)", cwd=ROOT)
+    assert Path(where.strip()).is_relative_to(tmp_path)
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not uvloop and not eager"]
+    told = run(python, "-P", "-m", "pytest", *options, *BEHAVIOUR, cwd=ROOT)
+    assert re.search(r"^\d+ passed", told, re.MULTILINE), told
+
+
+@HAS_HEADERS
 def test_the_sdist_builds_and_profiles(sdist: Path, tmp_path: Path) -> None:
     """Everything that the build needs is in the sdist."""
     python = installed_python(sdist, tmp_path, with_dependencies=False)

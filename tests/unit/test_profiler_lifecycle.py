@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import types
 
 import pytest
 from opentelemetry.sdk.resources import Resource
@@ -163,6 +164,13 @@ REFUSALS = [
     ("sys.implementation", "PyPy", "it works on CPython only, this is PyPy; OTEL_ASYNCPROF_ENABLED=false .+"),
     ("version", (3, 10), r"CPython [\d.]+ is not supported; .+"),
     ("free-threaded", "td", "the free-threaded build of CPython is not supported; use the default build"),
+    ("gettotalrefcount", int, "debug and trace-refs builds of CPython are not supported; use the default build"),
+    ("getobjects", list, "debug and trace-refs builds of CPython are not supported; use the default build"),
+    (
+        "_jit",
+        types.SimpleNamespace(is_enabled=lambda: True),
+        "CPython's JIT compiler is not supported; PYTHON_JIT=0 switches it off",
+    ),
     ("platform", "darwin", "it works on 64-bit Linux only, this is darwin .+; OTEL_ASYNCPROF_ENABLED=false .+"),
 ]
 
@@ -182,7 +190,7 @@ def test_an_unsupported_interpreter_is_a_refusal(native, monkeypatch, what, valu
     elif what == "free-threaded":
         monkeypatch.setattr(_platform.sys, "abiflags", value)
     else:
-        monkeypatch.setattr(_platform.sys, "platform", value)
+        monkeypatch.setattr(_platform.sys, what, value, raising=False)
     with pytest.raises(ProfilerUnavailable, match=rf"^{reason}$"):
         make().start_or_raise()
     monkeypatch.undo()
