@@ -95,7 +95,7 @@ def test_a_quiet_run_of_a_module_writes_the_format_of_the_suffix_and_says_nothin
 CHILDREN = """
 import multiprocessing, os, subprocess, sys, time
 
-def sleep_here(): time.sleep(0.15)
+def sleep_here(): time.sleep(0.8)
 
 if __name__ == "__main__":
     sleep_here()
@@ -103,7 +103,7 @@ if __name__ == "__main__":
         sleep_here()
         sys.exit()
     os.wait()
-    subprocess.run([sys.executable, "-c", "import time\\ntime.sleep(0.15)"], check=True)
+    subprocess.run([sys.executable, "-c", "import time\\ntime.sleep(0.8)"], check=True)
 """
 
 
@@ -122,7 +122,7 @@ def test_children_are_profiled_only_when_that_is_asked_for(
 def test_a_program_that_dies_by_a_signal_is_seen_to_die_by_it(tmp_path: Path) -> None:
     """The shell shows 128 and the number, and the profile until then is there."""
     program = tmp_path / "dies.py"
-    program.write_text("import os, signal, time\ntime.sleep(0.2)\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)")
+    program.write_text("import os, signal, time\ntime.sleep(1)\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(60)")
     done = otel_asyncprof("run", "--no-instrument", "-o", tmp_path / "a.jsonl", program)
     assert done.returncode == -signal.SIGTERM
     assert findings(tmp_path / "a.jsonl").n_observations > 0
