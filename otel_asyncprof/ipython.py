@@ -46,6 +46,10 @@ def _without_line(lines: list[str]) -> list[str]:
     return lines
 
 
+# Where IPython asks itself whether a cell is complete, it does without this: a comment alone would be.
+_without_line.has_side_effects = True  # type: ignore[attr-defined]
+
+
 def _is_ours(line: str) -> bool:
     return line.split()[:1] == [_LINE]
 
@@ -117,8 +121,9 @@ def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) ->
     findings = Findings(processes, [])
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
     seconds = duration_text(profile.stats.elapsed_seconds * 1e9)
-    head = f"asyncprof: {seconds}, {findings.n_observations} samples, CPU {cpu}; {text_of(findings.split())}"
-    return [head, *stack_lines(findings.stacks()[:n_stacks], Style(sys.stdout))]
+    head = f"asyncprof: {seconds}, {findings.n_observations} samples, CPU {cpu}"
+    split = text_of(findings.split())
+    return [f"{head}; {split}" if split else head, *stack_lines(findings.stacks()[:n_stacks], Style(sys.stdout))]
 
 
 def _write(profile: CapturedProfile, name: str) -> None:

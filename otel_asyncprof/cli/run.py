@@ -248,7 +248,7 @@ def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> No
         say(f"process {pid} was not profiled: {reason}")
     if not recording.profiles and not recording.traces:
         if spool.has_begun:
-            say("nothing was recorded: the program ended before the first look at it")
+            say("nothing was recorded: the program ended, or was killed, too soon")
         elif not spool.notes():
             say("no process was profiled: the program is not Python, ignores PYTHONPATH, or was killed at once")
         return

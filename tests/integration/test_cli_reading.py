@@ -341,7 +341,7 @@ def test_the_page_holds_everything_and_loads_nothing(file: str, tmp_path: Path, 
 
 def test_the_whole_way_from_a_program_to_a_page_is_three_commands(tmp_path: Path) -> None:
     """As somebody does it for the first time."""
-    (tmp_path / "program.py").write_text("import time\ntime.sleep(0.2)\n")
+    (tmp_path / "program.py").write_text("import time\ntime.sleep(1)\n")
     assert otel_asyncprof("run", "--no-instrument", "-o", "a.jsonl", "program.py", cwd=tmp_path).returncode == 0
     report = otel_asyncprof("report", "a.jsonl", cwd=tmp_path)
     assert (report.returncode, report.stderr) == (0, "")

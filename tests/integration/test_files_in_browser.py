@@ -18,6 +18,7 @@ from otel_asyncprof.cli import main
 from otel_asyncprof.formats.recording import to_recording
 from otel_asyncprof.formats.speedscope import to_speedscope
 
+pytestmark = pytest.mark.without_python
 SPEEDSCOPE = Path(otel_asyncprof.__file__).with_name("viewer") / "static" / "speedscope" / "index.html"
 PATIENCE_SECONDS = 240
 QUIET = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]

@@ -51,6 +51,16 @@ def test_a_cell_is_profiled_on_the_loop_that_runs_it(run: Callable[..., list[Any
     assert "slow" in names
 
 
+def test_on_a_terminal_the_cell_goes_on_behind_the_line_until_an_empty_one() -> None:
+    """As every cell does that begins with %%."""
+    shell = InteractiveShell()
+    ipython.load_ipython_extension(shell)
+    typed = ["%%asyncprof -n 1", "%%asyncprof -n 1\nx = 1", "%%asyncprof -n 1\nx = 1\n\n"]
+    answers = [shell.check_complete(text)[0] for text in typed]
+    ipython.unload_ipython_extension(shell)
+    assert answers == ["incomplete", "incomplete", "complete"]
+
+
 def test_a_cell_without_the_line_is_left_alone(run: Callable[..., list[Any]], capsys) -> None:
     """Also when the line stands elsewhere."""
     assert run("x = '''\n%%asyncprof\n'''\nx") == ["\n%%asyncprof\n"]
