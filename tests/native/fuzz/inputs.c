@@ -10,6 +10,7 @@
 #include "read_object.h"
 #include "safe_copy.h"
 #include "span_link.h"
+#include "task_list.h"
 #include "task_set.h"
 #include "threads.h"
 
@@ -66,6 +67,10 @@ void inputs_take(void) {
     n_input_threads = threads_read(input_threads, MAX_INPUT_THREADS, &whole);
     add_tasks(task_set_scheduled());
     add_tasks(task_set_eager());
+    struct task_list list;
+    task_list_init(&list);
+    if (task_list_exists() && task_list_read(&list, input_threads, n_input_threads)) add_tasks(task_set_of_list(list.tasks, list.count));
+    task_list_destroy(&list);
     struct unwind_buffer *buffer = exactly(sizeof *buffer);
     for (size_t i = 0, count; i < n_input_threads; i++)
         if (unwind_thread(&input_threads[i], buffer, &count)) add_frames(buffer->frames, count);
