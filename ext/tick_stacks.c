@@ -83,7 +83,7 @@ static uint32_t find_maker(struct tick *tick, uint64_t coroutine) {
 /* Where tasks stand in lists, nothing tells a task in its first step from others, nor the outer one of nested loops: so the tasks are
    asked for every coroutine on the stack that belongs to none that was met. Mostly there is none. */
 static void meet_makers(struct tick *tick, struct thread_record *record, uint32_t first) {
-    uint64_t coroutines[MAX_MAKERS], coroutine;
+    uint64_t coroutines[MAX_MAKERS], coroutine, faults = safe_copy_faults();
     unsigned count = 0;
     bool found = false;
     for (uint32_t i = 0; i < first && count < MAX_MAKERS; i++)
@@ -95,7 +95,7 @@ static void meet_makers(struct tick *tick, struct thread_record *record, uint32_
         for (unsigned k = 0; k < count; k++)
             if (coroutines[k] == coroutine) found |= tick_meet(tick, tick->list.tasks[i]) != NO_TASK;
     }
-    if (found) return;
+    if (found || safe_copy_faults() != faults) return;
     record->no_maker = coroutines[0]; /* a generator in the code that started the loop, say */
     record->no_maker_tick = tick->records.tick;
 }

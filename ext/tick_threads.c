@@ -13,7 +13,7 @@
 #include "safe_copy.h"
 #include "task_set.h"
 
-#define MAX_ATTEMPTS 32 /* at a thread that switches tasks meanwhile; giving up would hide all tasks of its loop */
+#define MAX_ATTEMPTS 16 /* at a thread that switches tasks meanwhile; giving up would hide all tasks of its loop */
 #define MAX_CURRENT_TASKS 256
 #define MAX_EAGER_SLOTS 8192 /* of the set of tasks in their first step: there are no more than calls fit on stacks */
 #define TICKS_PER_READING 64 /* of the clocks of ignored threads */

@@ -7,7 +7,7 @@
 #include "safe_copy.h"
 
 #define MAX_CHUNKS 64
-#define MAX_WALKS 32       /* of a thread that makes and ends frames faster than they are copied */
+#define MAX_WALKS 16       /* of a thread that makes and ends frames faster than they are copied */
 #define MAX_EMPTY_LOOKS 3
 #define MAX_SKIPPED (2 * MAX_THREAD_FRAMES) /* entry frames make no raw frame, so that the frame bound alone ends no cycle of them */
 #define CHUNK_HEAD 24

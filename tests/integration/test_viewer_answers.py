@@ -17,7 +17,7 @@ from recordings import TRACE
 from viewer_client import Client, running_viewer
 from viewer_recordings import HOG_TRACE, SLOW_TRACE, split, three_traces
 
-DECLARED = Path(__file__).parents[2] / "web" / "src" / "api.ts"
+DECLARED = "".join(file.read_text() for file in sorted((Path(__file__).parents[2] / "web" / "src" / "api").glob("*.ts")))
 
 
 @pytest.fixture(scope="module")
@@ -246,8 +246,7 @@ def test_changes_are_told_as_they_come(client: Client) -> None:
 
 def declared(name: str) -> set[str]:
     """The properties of an interface of the page, with those that it extends."""
-    text = DECLARED.read_text()
-    found = re.search(rf"export interface {name} (?:extends (\w+) )?\{{\n(.*?)^\}}", text, re.DOTALL | re.MULTILINE)
+    found = re.search(rf"export interface {name} (?:extends (\w+) )?\{{\n(.*?)^\}}", DECLARED, re.DOTALL | re.MULTILINE)
     assert found, name
     own = set(re.findall(r"^  (\w+): ", found[2], re.MULTILINE))
     return own | (declared(found[1]) if found[1] else set())
@@ -296,5 +295,5 @@ def test_answers_have_the_properties_that_the_page_is_promised(client: Client) -
         "Side": compared["a"],
     }
     assert {name: set(answer) for name, answer in answers.items()} == {name: declared(name) for name in answers}
-    columns = re.findall(r"^    (\w+): .+\[\];", DECLARED.read_text(), re.MULTILINE)
+    columns = re.findall(r"^    (\w+): .+\[\];", DECLARED, re.MULTILINE)
     assert set(stacks["nodes"]) | set(compared["nodes"]) | set(lanes["lanes"][0]["pieces"]) <= {*columns, "parent"}

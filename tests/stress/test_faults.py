@@ -13,6 +13,7 @@ from stress.fault_build import TESTS, environment
 from stress.fault_results import Seen, decode, untrue
 
 LIMIT_SECONDS = 300
+NESTED = () if sys.version_info >= (3, 14) else ("inner",)  # in a loop within a loop, which asyncio now refuses
 Found = dict[str, Any]
 
 
@@ -64,7 +65,8 @@ def test_the_program_at_rest_is_seen_as_python_describes_it(swept: Found) -> Non
         [
             *("await_each_other", "beside the blocked", "blocked in a greenlet", "completed", "completed too"),
             *("eager child", "ended", "waits in a greenlet"),
-            *("inner", "iterating", "leaf of a cycle", "limited task", "limited coroutine", "member", "next_of"),
+            *NESTED,
+            *("iterating", "leaf of a cycle", "limited task", "limited coroutine", "member", "next_of"),
             *("of an ended span", "shared", "shielded", "sibling", "spawned", "spawned by query", "throwing"),
             *("waited", "waited too", "wrapping"),
         ]
@@ -116,6 +118,7 @@ def test_failed_reads_touch_no_memory_that_is_not_theirs(tmp_path: Path) -> None
     assert_harmless(run("sanitized", "fault_program.py", tmp_path, "guarded", 29))
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="copies a task set, and tasks stand in lists from 3.14 on")
 @pytest.mark.parametrize("kind", ["plain", "sanitized"])
 def test_memory_that_comes_and_goes_under_the_readers_is_harmless(kind: str, tmp_path: Path) -> None:
     """Pages of tasks, coroutines, code and contexts are unmapped, protected and cut off at the end of their file."""

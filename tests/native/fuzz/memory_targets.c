@@ -21,7 +21,7 @@
 #define READS_OF_DICT (8 + (1u << 16) / 32 + (2 + READS_OF_TYPE) * (1u << 16)) /* MAX_DICT_ENTRIES, an int key each */
 #define READS_OF_ATTRIBUTE (16 + (1u << 16) / 32)
 #define READS_OF_CHAIN (MAX_AWAIT_CHAIN * (7 + 2 * 5))        /* MAX_WRAPPERS + 1 between two frames */
-#define READS_OF_STACK (3 * (5 + 64 + 2 * MAX_THREAD_FRAMES)) /* MAX_ATTEMPTS, MAX_CHUNKS, MAX_SKIPPED */
+#define READS_OF_STACK (16 * (5 + 64 + 2 * 2 * MAX_THREAD_FRAMES)) /* MAX_WALKS, MAX_CHUNKS, MAX_SKIPPED twice */
 #define READS_OF_VARIABLE (4 + 8 * 3 + 16)                    /* MAX_LEVELS, MAX_COLLISIONS */
 #define READS_OF_STRING (2 + READS_OF_TYPE + 16384 / 512 + 1)
 #define READS_OF_PLAIN_SPAN (READS_OF_TYPE + 3 * READS_OF_ATTRIBUTE + 16)
