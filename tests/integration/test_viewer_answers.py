@@ -17,7 +17,8 @@ from recordings import TRACE
 from viewer_client import Client, running_viewer
 from viewer_recordings import HOG_TRACE, SLOW_TRACE, split, three_traces
 
-DECLARED = "".join(file.read_text() for file in sorted((Path(__file__).parents[2] / "web" / "src" / "api").glob("*.ts")))
+API = Path(__file__).parents[2] / "web" / "src" / "api"
+DECLARED = "".join(file.read_text() for file in sorted(API.glob("*.ts")))
 
 
 @pytest.fixture(scope="module")
