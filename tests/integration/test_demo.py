@@ -72,7 +72,7 @@ def children_of(process: int) -> list[int]:
     return found
 
 
-DEMO = [sys.executable, "-m", "otel_asyncprof.cli", "demo"]
+DEMO = [sys.executable, "-P", "-m", "otel_asyncprof.cli", "demo"]
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,10 @@ def test_a_tick_takes_as_many_instructions_as_expected(instructions: ModuleType,
     """Tasks seen for the first time, unchanged, changed and at rest, and idle threads: all near the stored counts."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed (Debian: valgrind)")
-    found = instructions.differences(
-        instructions.measure(tmp_path), instructions.read_expected().get(instructions.VERSION, {})
-    )
+    expected = instructions.read_expected().get(instructions.VERSION)
+    if expected is None:
+        pytest.skip("counts are kept of versions that come with headers")
+    found = instructions.differences(instructions.measure(tmp_path), expected)
     assert not found, "\n".join(found)
 
 

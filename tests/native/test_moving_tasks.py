@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
+
+from native.headers import headers_for
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -18,7 +19,7 @@ def test_a_task_that_runs_after_its_thread_was_looked_at_is_seen_there(tmp_path:
     library = tmp_path / "tick_halves.so"
     sources = [*sorted((ROOT / "ext").rglob("*.c")), HERE / "tick_halves.c"]
     flags = ["-std=c11", "-O0", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE"]
-    includes = ["-DPy_LIMITED_API=0x030b0000", f"-I{ROOT / 'ext'}", f"-I{sysconfig.get_path('include')}"]
+    includes = ["-DPy_LIMITED_API=0x030b0000", f"-I{ROOT / 'ext'}", f"-I{headers_for(sys.executable)}"]
     command = ["gcc", *flags, *includes, *map(str, sources), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True, timeout=LIMIT_SECONDS)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from assertions import GROUP_END
 from integration.drivers.runs import REQUEST, Caller, DriverRun, Link, own_functions, run
 
 HANDLER = ("<module>", "run", "main", "request", "repeat", "handle_request", "load_orders")
@@ -40,7 +41,7 @@ def test_a_query_that_waits_has_its_caller_and_the_sync_code_on_its_stack(functi
     assert seen.first == first
     assert seen.link == Link("asyncpg", "GET /orders")
     below, above = seen.functions[: seen.functions.index(SPAWN)], seen.functions[seen.functions.index(SPAWN) + 1 :]
-    assert below == (*HANDLER[:6], "TaskGroup.__aexit__", "load_orders", f"main.<locals>.{function}", first)
+    assert below == (*HANDLER[:6], *GROUP_END, "load_orders", f"main.<locals>.{function}", first)
     assert above[0] == in_greenlet
     execute = above.index(CURSOR)
     assert above[execute - 1] == "DefaultDialect.do_execute"
