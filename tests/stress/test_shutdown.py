@@ -103,9 +103,7 @@ CASES = {
         starts=False,
     ),
     "raised by itself": Case("ready(); os.kill(os.getpid(), signal.SIGTERM); print('alive', flush=True)", -TERM),
-    "SIGTERM, switched off": Case(
-        "ready(); rest()", -TERM, (TERM,), profiles=0, options="exit_signals=False"
-    ),
+    "SIGTERM, switched off": Case("ready(); rest()", -TERM, (TERM,), profiles=0, options="exit_signals=False"),
     "SIGTERM after stop": Case("last_moments(); profiler.stop(); ready(); rest()", -TERM, (TERM,)),
     "SIGTERM in a child": Case(
         "told, tells = os.pipe(); pid = os.fork()\nif not pid: ready(); os.write(tells, b'.'); rest()\n"
@@ -118,9 +116,7 @@ CASES = {
     "a handler set before": Case(
         "ready(); rest()", 7, (TERM,), before="signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
     ),
-    "a handler set after": Case(
-        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); ready(); rest()", 7, (TERM,)
-    ),
+    "a handler set after": Case("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); ready(); rest()", 7, (TERM,)),
     "a handler that calls the one before it": Case(
         "before = signal.getsignal(signal.SIGTERM)\n"
         "def handler(number, frame):\n    if callable(before): before(number, frame)\n    sys.exit(7)\n"
