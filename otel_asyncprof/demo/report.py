@@ -99,9 +99,16 @@ def _request_of(span: ReceivedSpan, spans: Mapping[SpanId, ReceivedSpan]) -> Rec
 
 
 def _slowest_of_each(queries: Iterable[SlowQuery]) -> list[SlowQuery]:
-    """The slowest query of each statement, request and caller: one statement called from two places is two."""
+    """The slowest query of each statement, request and caller: one statement called from two places is two.
+
+    A query that is in no sample is left out where the same one of such a request is led back.
+    """
+    queries = sorted(queries, key=lambda query: query.duration_ms, reverse=True)
+    led_back = {(query.statement, query.request_span) for query in queries if query.led_back}
     slowest: dict[tuple[str, str | None, str | None], SlowQuery] = {}
-    for query in sorted(queries, key=lambda query: query.duration_ms, reverse=True):
+    for query in queries:
+        if not query.led_back and (query.statement, query.request_span) in led_back:
+            continue
         function = query.caller.function if query.caller else None
         slowest.setdefault((query.statement, query.request_span, function), query)
     return list(slowest.values())

@@ -180,6 +180,19 @@ def test_the_slowest_query_of_each_statement_request_and_caller_is_listed() -> N
     assert [(query.duration_ms, query.caller) for query in report.queries] == [(80.0, CALLER), (70.0, other)]
 
 
+def test_a_query_in_no_sample_is_left_out_beside_the_same_one_that_is_led_back() -> None:
+    """A pause of the sampler hides one run; another one of the same request tells."""
+    spans = [span(SERVER, "GET /", Span.SPAN_KIND_SERVER)] + [
+        span(bytes([number]) * 8, "SELECT", Span.SPAN_KIND_CLIENT, parent=SERVER, ms=ms, sql=sql)
+        for number, ms, sql in ((2, 60, "SELECT 1"), (3, 80, "SELECT 1"), (4, 70, "SELECT 2"))
+    ]
+    report = joined(spans, ((CALLER,), b"\x02" * 8, 1))
+    assert [(query.statement, query.duration_ms) for query in report.queries] == [
+        ("SELECT 2", 70.0),
+        ("SELECT 1", 60.0),
+    ]
+
+
 def test_the_json_report_has_exactly_the_documented_keys() -> None:
     """The object that `demo --json` prints, value by value."""
     assert to_json(joined(REQUEST_WITH_QUERY, ((MAIN, CALLER, DRIVER), QUERY, 9))) == {
