@@ -22,12 +22,18 @@ __all__ = [
     "__version__",
 ]
 
-_MODULES = {"ProfilerConfig": "_config", "Profiler": "_profiler", "ProfilerStatus": "_metrics"}
+_MODULES = {
+    "ProfilerConfig": "_config",
+    "Profiler": "_profiler",
+    "ProfilerStatus": "_metrics",
+    "load_ipython_extension": "ipython",  # for %load_ext otel_asyncprof
+    "unload_ipython_extension": "ipython",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Imports what is asked for at first use: a command that prints its help needs neither asyncio nor the SDK."""
-    if name not in __all__:
+    if name not in __all__ and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_MODULES.get(name, 'errors')}", __name__), name)
     globals()[name] = value

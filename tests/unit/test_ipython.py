@@ -80,3 +80,13 @@ def test_bad_arguments_are_one_message_and_the_cell_runs(run: Callable[..., list
     assert run("%%asyncprof -r 99999\n1 + 1") == [2]
     err = capsys.readouterr().err
     assert "the cell runs without a profile: argument -r/--rate: '99999' is no rate from 1 to 1000" in err
+
+
+def test_the_package_itself_is_the_extension() -> None:
+    """%load_ext otel_asyncprof, and %unload_ext."""
+    shell = InteractiveShell()
+    before = list(shell.input_transformers_cleanup)
+    assert shell.extension_manager.load_extension("otel_asyncprof") is None
+    assert ipython._without_line in shell.input_transformers_cleanup
+    assert shell.extension_manager.unload_extension("otel_asyncprof") is None
+    assert shell.input_transformers_cleanup == before
