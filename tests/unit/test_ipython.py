@@ -40,7 +40,7 @@ def test_a_cell_is_profiled_on_the_loop_that_runs_it(run: Callable[..., list[Any
     """Its value, its strings and its line numbers are what they are without the line."""
     file = tmp_path / "cell.speedscope.json"
     body = "await slow()\ntext = '''a\n  b'''\n(asyncio.get_running_loop() is loop, text)"
-    cell = f"%%asyncprof -r 200 -n 3 -o '{file}'\n{body}"
+    cell = f"%%asyncprof -r 200 -n 20 -o '{file}'\n{body}"
     _, result = run(SLOW, cell)
     assert result == (True, "a\n  b")
     out = capsys.readouterr().out.splitlines()
