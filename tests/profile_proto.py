@@ -6,6 +6,8 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from otel_asyncprof.formats.stack_sample import Frame
+
 # Message -> fields as (name, number, type); a type in capitals is a message, a trailing + is "repeated".
 _MESSAGES = {
     "Profile": "sample_type 1 ValueType+, sample 2 Sample+, mapping 3 Mapping+, location 4 Location+,"
@@ -42,3 +44,21 @@ def _make_profile_class() -> Any:
 
 
 Profile = _make_profile_class()
+
+
+def frames_by_location(profile: Any) -> dict[int, Frame]:
+    """The frame of each location id; each location is one function."""
+    strings, functions = profile.string_table, {function.id: function for function in profile.function}
+    frames = {}
+    for location in profile.location:
+        (line,) = location.line
+        function = functions[line.function_id]
+        assert function.system_name == function.name
+        frames[location.id] = Frame(strings[function.name], strings[function.filename], line.line, function.start_line)
+    return frames
+
+
+def labels_of(profile: Any, sample: Any) -> dict[str, Any]:
+    """The labels of a sample of the profile: numbers or texts."""
+    strings = profile.string_table
+    return {strings[label.key]: label.num or strings[label.str] for label in sample.label}

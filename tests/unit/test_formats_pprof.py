@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
-from profile_proto import Profile
+from profile_proto import Profile, frames_by_location, labels_of
 from recordings import MS, profiles
 
 from otel_asyncprof.formats.pprof import to_pprof
 from otel_asyncprof.formats.process_profile import process_profiles
-from otel_asyncprof.formats.stack_sample import Frame, StackSample
+from otel_asyncprof.formats.stack_sample import StackSample
 
 SAMPLES = [timed.sample for process in process_profiles(profiles()) for timed in process.samples]
 
@@ -30,17 +30,10 @@ def decoded(content: bytes) -> Any:
 
 def samples_of(profile: Any) -> list[StackSample]:
     """What was recorded, made again from the file alone."""
-    strings = profile.string_table
-    functions = {function.id: function for function in profile.function}
-    frames = {}
-    for location in profile.location:
-        (line,) = location.line
-        function = functions[line.function_id]
-        assert function.system_name == function.name
-        frames[location.id] = Frame(strings[function.name], strings[function.filename], line.line, function.start_line)
+    frames = frames_by_location(profile)
     found = []
     for sample in profile.sample:
-        labels = {strings[label.key]: label.num or strings[label.str] for label in sample.label}
+        labels = labels_of(profile, sample)
         assert labels.pop("service") == "shop"
         assert labels.pop("pid") == 4711
         _, cpu_ns, wall_ns = sample.value

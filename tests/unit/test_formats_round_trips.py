@@ -14,7 +14,7 @@ from native_tables import Frame as Written
 from native_tables import StackTable
 from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 from otlp_requests import ALL, encode
-from profile_proto import Profile
+from profile_proto import Profile, frames_by_location, labels_of
 from recordings import resource
 
 from otel_asyncprof.formats.chrome import to_chrome
@@ -126,17 +126,10 @@ def test_otlp_gives_back_every_message(profiles: list[ProfilesData]) -> None:
 def test_pprof_gives_back_every_label_and_both_times(profiles: list[ProfilesData]) -> None:
     """Frames with files and lines, thread, task, state, local root, link and process."""
     file = Profile.FromString(gzip.decompress(to_pprof(profiles)))
-    strings = file.string_table
-    functions = {each.id: each for each in file.function}
-    frames = {}
-    for location in file.location:
-        (line,) = location.line
-        function = functions[line.function_id]
-        frames[location.id] = Frame(strings[function.name], strings[function.filename], line.line, function.start_line)
+    frames = frames_by_location(file)
     found = []
     for sample in file.sample:
-        labels = {strings[label.key]: label.num or strings[label.str] for label in sample.label}
-        seen = of_labels((frames[number] for number in reversed(sample.location_id)), labels)
+        seen = of_labels((frames[number] for number in reversed(sample.location_id)), labels_of(file, sample))
         found.append((seen, tuple(sample.value)[1:]))
     assert found == [(seen, (sample.cpu_ns, sample.wall_ns)) for seen, sample in samples(profiles)]
 

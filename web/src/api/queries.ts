@@ -1,19 +1,13 @@
 // Slow queries and who asked for them.
-import type { Caller, SpanId, TraceId } from "./shared";
+import type { Caller, Durations, SpanId, TraceId } from "./shared";
 import type { NPlusOne } from "./traces";
 
 // ---- GET /api/queries (service, since_us, until_us, text, operation, sort, limit)
 
-export interface Query {
+export interface Query extends Durations {
   query_id: number;
   statement: string; // normalised: literals are ?
   system: string; // of the database, as the span says
-  runs: number;
-  errors: number;
-  total_us: number;
-  p50_us: number;
-  p95_us: number;
-  max_us: number;
   n_plus_one: NPlusOne | null; // the most runs under one parent, from 5 on
   callers: { caller: Caller; runs: number }[]; // the most frequent 3
   n_callers: number;

@@ -18,6 +18,16 @@ export interface OwnSplit extends Split {
   children_us: number;
 }
 
+/** Of all runs of a statement or an operation. */
+export interface Durations {
+  runs: number;
+  errors: number;
+  total_us: number;
+  p50_us: number;
+  p95_us: number;
+  max_us: number;
+}
+
 /** Why there are no or few stacks, and what to do. Absent when there are enough. */
 export interface Thin {
   reason: "too_short" | "not_linked" | "still_arriving" | "no_profile" | "few_samples" | "no_timeline";

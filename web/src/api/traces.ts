@@ -1,5 +1,5 @@
 // Status, traces and operations, one trace with its spans, its lanes, and who held the loop.
-import type { Caller, Frame, OwnSplit, SpanId, Split, State, Thin, TraceId } from "./shared";
+import type { Caller, Durations, Frame, OwnSplit, SpanId, Split, State, Thin, TraceId } from "./shared";
 
 // ---- GET /api/status
 
@@ -85,15 +85,9 @@ export interface TraceList {
   operations: Operation[]; // of what matches all filters but `operation`; most time first, at most 200
 }
 
-export interface Operation {
+export interface Operation extends Durations {
   service: string;
   name: string;
-  runs: number;
-  errors: number;
-  total_us: number;
-  p50_us: number;
-  p95_us: number;
-  max_us: number;
 }
 
 // ---- GET /api/operations (service, since_us, until_us) -> Operation[]
