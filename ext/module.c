@@ -334,6 +334,12 @@ static PyObject *wait_for_bell(PyObject *Py_UNUSED(module), PyObject *arguments)
     return Py_NewRef(Py_None);
 }
 
+static bool in_main_interpreter(void) { return PyInterpreterState_GetID(PyInterpreterState_Get()) == 0; }
+
+static PyObject *is_main_interpreter(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(in_main_interpreter());
+}
+
 #define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function))
 static PyMethodDef functions[] = {
     {"prepare", WITH_KEYWORDS(prepare), METH_VARARGS | METH_KEYWORDS, "Takes the anchors, so that readers can be called."},
@@ -358,6 +364,7 @@ static PyMethodDef functions[] = {
     {"bell", bell, METH_NOARGS, "How often the bell was rung."},
     {"ring_bell", ring_bell, METH_NOARGS, "Wakes the export thread."},
     {"wait_for_bell", wait_for_bell, METH_VARARGS, "Waits until the bell is rung, or for some seconds."},
+    {"is_main_interpreter", is_main_interpreter, METH_NOARGS, "Whether the caller's interpreter is the one that is sampled."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {
@@ -376,7 +383,9 @@ static int add_constants(PyObject *module) {
     return 0;
 }
 
+/* What is kept here is of one interpreter. Once that has loaded this, others get a copy of the module without a call of this. */
 PyMODINIT_FUNC PyInit__native(void) {
+    if (!in_main_interpreter()) return PyErr_SetString(PyExc_ImportError, "otel_asyncprof does not support subinterpreters"), NULL;
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&

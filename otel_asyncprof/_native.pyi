@@ -164,6 +164,9 @@ def ring_bell() -> None: ...
 def wait_for_bell(bell: int, seconds: float, /) -> None:
     """Waits until the bell is rung again, or for some seconds; a signal to die by rings it too."""
 
+def is_main_interpreter() -> bool:
+    """Whether the caller's interpreter is the one that is sampled."""
+
 # span_context.c
 class SpanCell:
     """One span as the sampler sees it, shared by all its views."""

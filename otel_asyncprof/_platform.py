@@ -31,3 +31,10 @@ def unsupported_reason() -> str | None:
     if sys.is_finalizing():
         return "the interpreter is ending"
     return None
+
+
+def unloaded_reason(error: ImportError | None) -> str:
+    """Why the extension is not there; without an error it belongs to another interpreter of this process."""
+    if error is None or "subinterpreters" in str(error):  # in our words or in CPython's
+        return "subinterpreters are not supported; start it in the main interpreter"
+    return f"its extension cannot be loaded ({error}); install otel-asyncprof anew, with the pip of this interpreter"

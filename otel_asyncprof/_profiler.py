@@ -16,7 +16,7 @@ from . import _collection, _fork, _metrics, _platform
 from ._config import ProfilerConfig
 from ._metrics import ProfilerStatus
 from ._version import __version__
-from .errors import AsyncProfError, ProfilerUnavailable
+from .errors import ProfilerUnavailable, reason_of
 from .export._base import ProfileExporter
 from .export._periodic import EXIT_TIMEOUT, PeriodicExport
 from .export._resource import ResourceReader
@@ -122,11 +122,8 @@ class Profiler:
                 raise ProfilerUnavailable("another profiler is already running in this process")
             if reason := _platform.unsupported_reason():
                 raise ProfilerUnavailable(reason)
-            if _import_error is not None:
-                raise ProfilerUnavailable(
-                    f"its extension cannot be loaded ({_import_error}); install otel-asyncprof anew, with the pip of "
-                    "this interpreter"
-                )
+            if _import_error is not None or not _native.is_main_interpreter():
+                raise ProfilerUnavailable(_platform.unloaded_reason(_import_error))
             with self._busy:
                 pid = os.getpid()
                 self._start_steps()
@@ -217,8 +214,7 @@ class Profiler:
             self._undo()
             if not isinstance(error, Exception):  # of a signal handler
                 raise
-            reason = str(error) if isinstance(error, AsyncProfError) else f"{type(error).__name__}: {error}"
-            raise ProfilerUnavailable(reason) from error
+            raise ProfilerUnavailable(reason_of(error)) from error
 
     def _start_threads(self) -> None:
         """The sampler last: nothing of this is to be seen in the profile."""
@@ -370,7 +366,7 @@ class Profiler:
             _fork.end_with_multiprocessing(_shut_down_at_exit, forked_just_now=True)
         except Exception as error:
             self._forget_run()
-            _logger.warning("otel_asyncprof does not profile this child process: %s", type(error).__name__)
+            _logger.warning("otel_asyncprof does not profile this child process: %s", reason_of(error))
 
     def _forget_run(self) -> None:
         _native.stop()

@@ -19,3 +19,8 @@ class ProfilerUnavailable(AsyncProfError):
 
 class ExporterUnavailable(AsyncProfError):
     """An exporter cannot be made; the text is the reason."""
+
+
+def reason_of(error: Exception) -> str:
+    """What a refusal says of an error: the text alone of one of ours, with its type that of any other."""
+    return str(error) if isinstance(error, AsyncProfError) else f"{type(error).__name__}: {error}"

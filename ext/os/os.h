@@ -26,6 +26,9 @@ void os_wait(const uint32_t *word, uint32_t value, uint64_t deadline_monotonic_n
 /* Ends the sleep of all who wait for a change of the word. */
 void os_wake(const uint32_t *word);
 
+/* Whether the calling thread's system calls pass a filter (seccomp), which may refuse some, or kill for them. */
+bool os_filters_system_calls(void);
+
 /* Reads our own memory by a system call (process_vm_readv). False on any short read. */
 bool os_read_memory(void *destination, uint64_t address, size_t size);
 

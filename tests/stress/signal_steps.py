@@ -215,7 +215,7 @@ def crash_sampler() -> None:
 
 # A sandbox.
 
-PROCESS_VM_READV, RT_SIGACTION, EPERM, ENOSYS = 310, 13, 1, 38
+PROCESS_VM_READV, RT_SIGACTION, EPERM, ENOSYS, KILL = 310, 13, 1, 38, -1
 
 
 class _Instruction(ctypes.Structure):
@@ -227,9 +227,9 @@ class _Program(ctypes.Structure):
 
 
 def refuse(system_call: int, error: int, only_handlers_of: int | None = None) -> None:
-    """From now on this thread and its children get that error; of rt_sigaction() only what changes one signal."""
+    """This thread and its children get that error, or die; of rt_sigaction() only for what changes one signal."""
     load, equal, answer = 0x20, 0x15, 0x06
-    allow, refusal = 0x7FFF0000, 0x00050000 | error
+    allow, refusal = 0x7FFF0000, 0x80000000 if error == KILL else 0x00050000 | error
     steps = [(load, 0, 0, 0)]  # the number
     if only_handlers_of is None:
         steps += [(equal, 0, 1, system_call), (answer, 0, 0, refusal)]

@@ -331,7 +331,7 @@ NO_HANDLERS = "refuse(RT_SIGACTION, EPERM, only_handlers_of=signal.SIGSEGV)"
 NO_SYSTEM_CALL = "refuse(PROCESS_VM_READV, {})"
 
 
-@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS", "KILL"])
 def test_without_the_system_call_the_handlers_suffice(run: RunSteps, error: str) -> None:
     """Also for the self-check, in a thread that blocks the very signals."""
     steps = [

@@ -53,6 +53,9 @@ class FakeNative(SimpleNamespace):
     def is_running(self) -> bool:
         return self.running
 
+    def is_main_interpreter(self) -> bool:
+        return True
+
     def collect(self, **arguments: Any) -> dict[str, Any]:
         self._step("collect")
         self.collected_with.append(arguments)

@@ -100,7 +100,7 @@ def test_a_child_in_which_nothing_can_be_started_can_be_started_later(native, wa
     def check():
         native.fail_at = None
         ok = not profiler.is_running and warnings_logged() == [
-            "otel_asyncprof does not profile this child process: RuntimeError"
+            "otel_asyncprof does not profile this child process: RuntimeError: start failed"
         ]
         return ok and profiler.start() and profiler.shutdown()
 

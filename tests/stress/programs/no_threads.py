@@ -64,16 +64,20 @@ def fork_without_threads() -> dict[str, object]:
     chosen.start_or_raise()
     lines.clear()
     let_threads_start(0)
+    readable, writable = os.pipe()
     pid = os.fork()
     if pid == 0:
         signal.alarm(CHILD_SECONDS)
-        os.write(2, json.dumps(lines).encode())
+        os.write(writable, json.dumps(lines).encode())
         sys.exit(0 if not chosen.is_running and not application_thread() else 1)
+    os.close(writable)
+    with os.fdopen(readable) as pipe:
+        said = json.load(pipe)
     status = os.waitpid(pid, 0)[1]
     let_threads_start()
     seen = ticks()
     wait_for(lambda: ticks() > seen)
-    return {"status": status, "complete": chosen.shutdown()}
+    return {"status": status, "said": said, "complete": chosen.shutdown()}
 
 
 def main() -> None:
