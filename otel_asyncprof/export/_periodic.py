@@ -79,6 +79,7 @@ class PeriodicExport:
         try:
             start_with_room(self._thread)
         except RuntimeError:
+            self._stopping = True  # should it begin after all
             self._ending.end()
             raise
         return self._thread.native_id or 0

@@ -58,15 +58,17 @@ def test_hostile_names_are_exact(named: dict[int, list[dict[str, Any]]], place: 
         assert threads == {as_kept(name, MAX_THREAD_NAME)}
 
 
-def program(name: str, *arguments: str, limits: dict[int, int] | None = None, **variables: str) -> Any:
-    """Runs a target as a program of its own, under limits; gives the JSON that it prints."""
+def program(
+    name: str, *arguments: str, limits: dict[int, int] | None = None, within: list[str] | None = None, **variables: str
+) -> Any:
+    """Runs a target as a program of its own, under limits and within a command; gives the JSON that it prints."""
 
     def limit() -> None:
         for resource_limit, value in (limits or {}).items():
             resource.setrlimit(resource_limit, (value, resource.getrlimit(resource_limit)[1]))
 
     env = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")} | variables
-    command = [sys.executable, str(TARGETS / name), *arguments]
+    command = [*(within or []), sys.executable, str(TARGETS / name), *arguments]
     done = subprocess.run(command, env=env, preexec_fn=limit, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"status {done.returncode}\n{done.stderr[-4000:]}"
     return json.loads(done.stdout.splitlines()[-1])
@@ -74,6 +76,12 @@ def program(name: str, *arguments: str, limits: dict[int, int] | None = None, **
 
 # From 3.14 on a thread with less cannot begin: the interpreter keeps more of its stack in reserve.
 SMALLEST_STACK = (64 if sys.version_info >= (3, 14) else 32) << 10
+ALL_OF_IT = [
+    "descends",
+    "gathers > in_a_span > waits > sleep linked",
+    "rests > Event.wait > Condition.wait",
+    "spins",
+]
 UNDER_LIMITS: dict[str, tuple[list[str], dict[int, int], dict[str, str]]] = {
     "the smallest stacks, a context of 100,000 variables": ([f"stack={SMALLEST_STACK}", "variables=100000"], {}, {}),
     "a stack limit of 128 kB, no descriptor left": (["files"], {resource.RLIMIT_STACK: 128 << 10}, {}),
@@ -93,16 +101,21 @@ def test_under_hard_limits_the_profile_is_the_same(case: str) -> None:
     arguments, limits, variables = UNDER_LIMITS[case]
     report = program("under_limits.py", *arguments, limits=limits, **variables)
     stack = next((int(each.removeprefix("stack=")) for each in arguments if each.startswith("stack=")), 0)
-    assert report == {
-        "seen": [
-            "descends",
-            "gathers > in_a_span > waits > sleep linked",
-            "rests > Event.wait > Condition.wait",
-            "spins",
-        ],
-        "complete": True,
-        "stack": stack,
-    }
+    assert report == {"seen": ALL_OF_IT, "complete": True, "stack": stack}
+
+
+BARE_NAMESPACE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+BARE = "mount -t tmpfs -o ro none /proc && mount -t tmpfs -o ro none /dev/shm && mount -o remount,bind,ro / && "
+
+
+def test_without_proc_on_a_read_only_root_the_profile_is_the_same() -> None:
+    """As in a sandbox or a minimal container."""
+    within = [*BARE_NAMESPACE, "sh", "-c", BARE + 'exec "$@"', "sh"]
+    refused = subprocess.run([*within, "test", "!", "-e", "/proc/self"], capture_output=True, text=True)
+    if refused.returncode != 0:
+        pytest.skip(f"mount namespaces are refused here: {refused.stderr.strip()}")
+    report = program("under_limits.py", within=within, PYTHONDONTWRITEBYTECODE="1")
+    assert report == {"seen": ALL_OF_IT, "complete": True, "stack": 0}
 
 
 def test_graphs_and_objects_without_an_end_are_bounded() -> None:

@@ -7,7 +7,7 @@ import pytest
 from opentelemetry import context
 
 from otel_asyncprof._exit import ExitWatch
-from otel_asyncprof.export import ProfileExporter, ProfileExportResult
+from otel_asyncprof.export import ProfileExporter, ProfileExportResult, _thread_stack
 from otel_asyncprof.export._periodic import PeriodicExport
 from otel_asyncprof.export._sdk_transport import suppress_instrumentation
 
@@ -70,9 +70,10 @@ def periodic(source, exporter):
     made = []
 
     def make(interval=NEVER, prepare=lambda: None, settle=lambda: True):
-        made.append(PeriodicExport(source.collect, exporter, interval, prepare, settle, ExitWatch(False, source.stop)))
-        made[-1].start()
-        return made[-1]
+        export = PeriodicExport(source.collect, exporter, interval, prepare, settle, ExitWatch(False, source.stop))
+        export.start()
+        made.append(export)
+        return export
 
     yield make
     exporter.hold.set()
@@ -177,6 +178,17 @@ def test_nothing_of_an_export_is_traced(periodic, exporter):
     running.force_flush(5)
     assert seen == [(True, True)]
     assert context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY) is None
+
+
+def test_a_thread_that_never_begins_is_not_waited_for(periodic, monkeypatch):
+    """The system has made it, and it has found no memory to run in; it is none of the living."""
+    for name in ("_start_new_thread", "_start_joinable_thread"):
+        monkeypatch.setattr(threading, name, lambda *_, **__: None, raising=False)
+    monkeypatch.setattr(_thread_stack, "BEGIN_SECONDS", 0.01)
+    before = threading.enumerate()
+    with pytest.raises(RuntimeError, match=r"^its export thread does not begin$"):
+        periodic()
+    assert threading.enumerate() == before
 
 
 def test_what_was_left_of_the_start_is_tried_until_it_is_done(periodic):
