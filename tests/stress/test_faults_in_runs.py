@@ -163,8 +163,11 @@ def test_no_link_and_no_stack_is_another_requests(runner: Callable[[int], Runner
 
 @pytest.mark.parametrize("target", MOVING + OTHERS.get(sys.version_info.minor, []))
 def test_every_frame_that_is_seen_stands_in_its_source(runner: Callable[[int], Runner], target: str) -> None:
-    """No name, file or line that is not there."""
-    found = runner(OFTEN)(target, LOOPS[-1], "settled" if target in SETTLED else "own")
-    assert_failing(found)
-    frames = {tuple(frame.items()) for sample in found["samples"] for frame in sample["frames"]}
-    assert [frame for frame in map(dict, frames) if not is_in_its_source(frame)] == []
+    """No name, file or line that is not there; a run on a loaded machine may have too few looks for a fault."""
+    for _ in range(MOST_RUNS):
+        found = runner(OFTEN)(target, LOOPS[-1], "settled" if target in SETTLED else "own")
+        frames = {tuple(frame.items()) for sample in found["samples"] for frame in sample["frames"]}
+        assert [frame for frame in map(dict, frames) if not is_in_its_source(frame)] == []
+        if found["stats"]["faults"]:
+            return assert_failing(found)
+    return pytest.fail("no read has failed")
