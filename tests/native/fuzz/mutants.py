@@ -19,6 +19,7 @@ MUTANTS = [
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "states == MAX_STATES", "threads"),
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "count == capacity", "thread cycle"),
     Mutant("unwind.c", "end - start > room) return;", "end - start > UINT64_MAX - room) return;", "stacks"),
+    Mutant("unwind.c", "walks < MAX_WALKS; walks++", "walks < UINT32_MAX; walks++", "stacks"),
     Mutant(
         "coroutine.c",
         "if (chain->count == chain->capacity) return",
