@@ -70,7 +70,7 @@ class Api:
         self._store = store
         self._intake = intake
         self._settings = settings
-        self._reader = Reader()
+        self.reader = Reader()
         self._begun = time.time_ns()  # a revision is of this run only
         self.ends = False
 
@@ -81,15 +81,15 @@ class Api:
             "/api/traces": lambda c, r: trace_list_json(c, trace_filter(r.query_params), self._store.revision),
             "/api/operations": lambda c, r: operations_json(c, trace_filter(r.query_params)),
             "/api/traces/{trace}": self._trace,
-            "/api/traces/{trace}/lanes": lambda c, r: lanes_json(c, self._reader, self._found(c, r)),
+            "/api/traces/{trace}/lanes": lambda c, r: lanes_json(c, self.reader, self._found(c, r)),
             "/api/traces/{trace}/spans/{span}": self._span,
             "/api/holders": self._holders,
             "/api/stacks": self._stacks,
             "/api/functions": self._functions,
             "/api/sandwich": self._sandwich,
-            "/api/queries": lambda c, r: queries_json(c, self._reader, query_filter(r.query_params)),
+            "/api/queries": lambda c, r: queries_json(c, self.reader, query_filter(r.query_params)),
             "/api/queries/{query:int}": lambda c, r: query_json(
-                c, self._reader, query_filter(r.query_params, r.path_params["query"])
+                c, self.reader, query_filter(r.query_params, r.path_params["query"])
             ),
             "/api/compare": self._compare,
             "/api/source": self._source,
@@ -137,44 +137,44 @@ class Api:
 
     def _found(self, connection: sqlite3.Connection, request: Request) -> Any:
         trace_id = read_identifier("the trace's id", request.path_params["trace"], 16)
-        return found_trace(connection, self._reader, trace_id)
+        return found_trace(connection, self.reader, trace_id)
 
     def _trace(self, connection: sqlite3.Connection, request: Request) -> Any:
         data = self._found(connection, request)
         if data.answer is None:
-            data.answer = to_bytes(trace_json(connection, self._reader, data))
+            data.answer = to_bytes(trace_json(connection, self.reader, data))
         return Response(data.answer, media_type="application/json")
 
     def prepare(self, connection: sqlite3.Connection, data: TraceData) -> None:
         """Works the answer about a large trace out before it is asked for."""
         if len(data.spans) >= MANY_SPANS:
-            data.answer = to_bytes(trace_json(connection, self._reader, data))
-            self._reader.keep(connection, data)
+            data.answer = to_bytes(trace_json(connection, self.reader, data))
+            self.reader.keep(connection, data)
 
     def _span(self, connection: sqlite3.Connection, request: Request) -> Any:
         span_id = read_identifier("the span's id", request.path_params["span"], 8)
-        return span_json(connection, self._reader, self._found(connection, request), span_id)
+        return span_json(connection, self.reader, self._found(connection, request), span_id)
 
     def _holders(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice = stack_choice(request.query_params)
         if choice.trace is None:
             raise BadParameter("trace is needed")
-        data = found_trace(connection, self._reader, choice.trace)
-        return span_holders_json(connection, self._reader, data, choice.span)
+        data = found_trace(connection, self.reader, choice.trace)
+        return span_holders_json(connection, self.reader, data, choice.span)
 
     def _stacks(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice, view = stack_choice(request.query_params), stack_view(request.query_params)
-        found = chosen(connection, self._reader, choice)
+        found = chosen(connection, self.reader, choice)
         thin = None
         if choice.trace is not None:
-            data = found_trace(connection, self._reader, choice.trace)
+            data = found_trace(connection, self.reader, choice.trace)
             index = data.index_of[choice.span] if choice.span is not None and choice.scope != TRACE else 0
             thin = thin_json(connection, data, index, found.samples)
         return {**tree_json(found, filtered(found, view), view), "thin": thin}
 
     def _functions(self, connection: sqlite3.Connection, request: Request) -> Any:
         view = stack_view(request.query_params)
-        found = chosen(connection, self._reader, stack_choice(request.query_params))
+        found = chosen(connection, self.reader, stack_choice(request.query_params))
         return functions_json(found, filtered(found, view), view)
 
     def _sandwich(self, connection: sqlite3.Connection, request: Request) -> Any:
@@ -182,7 +182,7 @@ class Api:
         function = given.text("function")
         if function is None:
             raise BadParameter("function is needed, and file")
-        found = chosen(connection, self._reader, stack_choice(request.query_params))
+        found = chosen(connection, self.reader, stack_choice(request.query_params))
         named = (function, given.text("file") or "")
         return sandwich_json(connection, found, filtered(found, view), named, view)
 
@@ -191,7 +191,7 @@ class Api:
         sides = given.text("a"), given.text("b")
         if sides[0] is None or sides[1] is None:
             raise BadParameter("a and b are needed")
-        return comparison_json(connection, self._reader, sides[0], sides[1], stack_choice(request.query_params))
+        return comparison_json(connection, self.reader, sides[0], sides[1], stack_choice(request.query_params))
 
     def _source(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
@@ -207,7 +207,7 @@ class Api:
     def _export(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
         form = given.choice("format", downloads.NAMES, "otlp-json")
-        recording = downloads.recording_of(connection, self._reader, stack_choice(request.query_params))
+        recording = downloads.recording_of(connection, self.reader, stack_choice(request.query_params))
         try:
             content = downloads.encoded(recording, form, self._settings.html_of)
         except (IndexError, ValueError) as error:
@@ -217,8 +217,8 @@ class Api:
 
     def _markdown(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice, view = stack_choice(request.query_params), stack_view(request.query_params)
-        found = chosen(connection, self._reader, choice)
-        text = downloads.markdown_of(connection, self._reader, choice, found, view)
+        found = chosen(connection, self.reader, choice)
+        text = downloads.markdown_of(connection, self.reader, choice, found, view)
         return PlainTextResponse(text, media_type="text/markdown; charset=utf-8")
 
     def _status(self, connection: sqlite3.Connection, request: Request) -> Any:
@@ -300,7 +300,7 @@ class Api:
 
     async def _clear(self, request: Request) -> Response:
         await run_in_threadpool(self._store.clear)
-        self._reader.forget()
+        self.reader.forget()
         return _Json({})
 
 

@@ -13,6 +13,7 @@ from .summaries import summary
 MAX_SCATTER = 5000
 MAX_OPERATIONS = 200
 MAX_WORKED_OUT = 200  # summaries that are missing and made for one answer
+MAX_SPANS_WORKED_OUT = 500  # of a trace whose summary is made for an answer; a larger one has it soon
 SORTS = {
     "-duration": "duration_ns DESC",
     "duration": "duration_ns",
@@ -85,11 +86,15 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     """The list."""
     with_function = traces_with(connection, chosen.function, chosen.file) if chosen.function else set()
     where, values = _where(chosen, with_function)
-    matching = connection.execute(
-        f"SELECT t.trace_id, t.start_ns, t.duration_ns, t.errors > 0 FROM trace t WHERE {where} "
-        "ORDER BY t.duration_ns DESC",
-        values,
+    any_operation, values_of_any = _where(chosen, with_function, with_operation=False)
+    everything = connection.execute(
+        "SELECT t.trace_id, t.start_ns, t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t "
+        f"WHERE {any_operation} ORDER BY t.duration_ns DESC",
+        values_of_any,
     ).fetchall()
+    matching = everything
+    if chosen.operation is not None:
+        matching = [row for row in everything if row[5] == chosen.operation]
     order = SORTS[chosen.sort]
     rows = connection.execute(
         f"SELECT {_ROW} FROM trace t WHERE {where} ORDER BY t.{order}, t.trace_id LIMIT ? OFFSET ?",
@@ -99,7 +104,8 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     listed = []
     for row in rows:
         missing = row[-1] is None
-        listed.append(_row_json(connection, row, worked_out=not missing or left > 0))
+        worked_out = not missing or (left > 0 and row[6] <= MAX_SPANS_WORKED_OUT)
+        listed.append(_row_json(connection, row, worked_out=worked_out))
         left -= missing
     scatter = matching[:MAX_SCATTER]
     return {
@@ -107,12 +113,12 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
         "total": len(matching),
         "traces": listed,
         "scatter": {
-            "start_us": [start // 1000 for _, start, _, _ in scatter],
-            "duration_us": [duration // 1000 for _, _, duration, _ in scatter],
-            "error": [error for _, _, _, error in scatter],
-            "trace_id": [trace_id.hex() for trace_id, _, _, _ in scatter],
+            "start_us": [row[1] // 1000 for row in scatter],
+            "duration_us": [row[2] // 1000 for row in scatter],
+            "error": [row[3] for row in scatter],
+            "trace_id": [row[0].hex() for row in scatter],
         },
-        "operations": operations_json(connection, chosen, with_function),
+        "operations": _operations(row[2:] for row in reversed(everything)),
     }
 
 
@@ -136,31 +142,39 @@ def _row_json(connection: sqlite3.Connection, row: Sequence[Any], *, worked_out:
     }
 
 
-def operations_json(
-    connection: sqlite3.Connection, chosen: TraceFilter, with_function: Iterable[bytes] = ()
-) -> list[dict[str, Any]]:
+def operations_json(connection: sqlite3.Connection, chosen: TraceFilter) -> list[dict[str, Any]]:
     """The operations of the traces that match, but for the operation itself; the most time first."""
-    where, values = _where(chosen, with_function, with_operation=False)
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for service, name, duration, errors in connection.execute(
-        f"SELECT t.service, t.operation, t.duration_ns, t.errors > 0 FROM trace t WHERE {where}", values
-    ):
-        found.setdefault((service, name), []).append((duration, errors))
-    operations: list[dict[str, Any]] = []
-    for (service, name), runs in found.items():
-        durations = sorted(duration for duration, _ in runs)
-        operations.append(
-            {
-                "service": service,
-                "name": name,
-                "runs": len(runs),
-                "errors": sum(error for _, error in runs),
-                "total_us": sum(durations) // 1000,
-                "p50_us": percentile(durations, 0.5) // 1000,
-                "p95_us": percentile(durations, 0.95) // 1000,
-                "max_us": durations[-1] // 1000,
-            }
+    where, values = _where(chosen, (), with_operation=False)
+    return _operations(
+        connection.execute(
+            f"SELECT t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t WHERE {where} ORDER BY t.duration_ns",
+            values,
         )
+    )
+
+
+def _operations(runs: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """From duration, whether it failed, service and operation of each trace, the fastest first."""
+    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for duration, error, service, name in runs:
+        of_operation = found.get((service, name))
+        if of_operation is None:
+            of_operation = found[service, name] = [], []
+        of_operation[0].append(duration)
+        of_operation[1].append(error)
+    operations: list[dict[str, Any]] = [
+        {
+            "service": service,
+            "name": name,
+            "runs": len(durations),
+            "errors": sum(errors),
+            "total_us": sum(durations) // 1000,
+            "p50_us": percentile(durations, 0.5) // 1000,
+            "p95_us": percentile(durations, 0.95) // 1000,
+            "max_us": durations[-1] // 1000,
+        }
+        for (service, name), (durations, errors) in found.items()
+    ]
     operations.sort(key=lambda item: (-item["total_us"], item["service"], item["name"]))
     return operations[:MAX_OPERATIONS]
 

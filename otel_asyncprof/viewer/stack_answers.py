@@ -42,7 +42,7 @@ def filtered(found: Chosen, view: View) -> Weights:
 def tree_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:
     """The tree in columns."""
     functions = Functions(found.frames, by_line=view.by_line)
-    root = tree_of(weights, functions, inverted=view.inverted)
+    root = tree_of(weights, functions, inverted=view.inverted, prune=view.prune)
     matching: set[int] = set()
     pattern = Pattern(view.find) if view.find else None
     matched, in_matching = set(), 0.0

@@ -10,10 +10,9 @@ from ..analysis.findings import percentile
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
 from .decoding import CLIENT, browser_safe
-from .looks import Sample
 from .reading import Reader, TraceData
 from .selection import NothingThere
-from .splits import rounded
+from .splits import heaviest_stacks, rounded
 from .summaries import n_plus_one_json
 from .thin import Facts, explanation
 from .waterfall import critical_path, repeated
@@ -120,16 +119,6 @@ def _callers(
         for index, number in (exact | numbers).items()
         if number in frames
     }
-
-
-def heaviest_stacks(samples: list[Sample], spans: set[bytes]) -> dict[bytes, int]:
-    """For each span the stack with the most time."""
-    sums: dict[bytes, dict[int, int]] = {}
-    for sample in samples:
-        if sample.span_id in spans:
-            of_span = sums.setdefault(sample.span_id, {})
-            of_span[sample.stack] = of_span.get(sample.stack, 0) + max(sample.wall_ns, sample.cpu_ns)
-    return {span: max(stacks, key=lambda stack: (stacks[stack], -stack)) for span, stacks in sums.items()}
 
 
 def span_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, span_id: bytes) -> dict[str, Any]:
