@@ -19,8 +19,9 @@ from starlette.routing import Route
 from .._version import __version__
 from ..errors import UnreadableRecording
 from ..formats.recording import Recording, read_recording
-from . import downloads, source_files
+from . import downloads, reading, source_files
 from .compare_answers import BadSelector, comparison_json
+from .counts import Counts, counted
 from .http_receiver import BodyTooLarge, read_body
 from .intake import MAX_BODY_BYTES, MAX_MESSAGE_BYTES, Intake, TooLarge, unpacked
 from .lane_answers import lanes_json, span_holders_json
@@ -44,7 +45,6 @@ from .store import Store, StoreFull
 from .trace_answers import found_trace, span_json, thin_json, trace_json
 
 EVENT_SECONDS = 0.5
-MANY_SPANS = 500  # of a trace whose answer takes longer than a click may
 KEEP_ALIVE_EVENTS = 30  # looks without a change after which a comment keeps the connection open
 ETAG_PATHS = re.compile(r"/api/(status|events)$")  # change without the stored data
 
@@ -71,6 +71,7 @@ class Api:
         self._intake = intake
         self._settings = settings
         self.reader = Reader()
+        self._counts = Counts()
         self._begun = time.time_ns()  # a revision is of this run only
         self.ends = False
 
@@ -147,7 +148,7 @@ class Api:
 
     def prepare(self, connection: sqlite3.Connection, data: TraceData) -> None:
         """Works the answer about a large trace out before it is asked for."""
-        if len(data.spans) >= MANY_SPANS:
+        if len(data.spans) >= reading.MANY_SPANS:
             data.answer = to_bytes(trace_json(connection, self.reader, data))
             self.reader.keep(connection, data)
 
@@ -223,18 +224,12 @@ class Api:
 
     def _status(self, connection: sqlite3.Connection, request: Request) -> Any:
         store, settings = self._store, self._settings
-        spans, traces = (connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in ("span", "trace"))
-        samples, linked = connection.execute(
-            "SELECT COALESCE(SUM(n), 0), COALESCE(SUM(CASE WHEN trace_id IS NOT NULL THEN n END), 0) FROM sample"
-        ).fetchone()
+        counts = self._counts.now(connection, store.revision)
         return {
             "version": __version__,
             "now_us": time.time_ns() // 1000,
             "revision": store.revision,
-            "spans": spans,
-            "traces": traces,
-            "samples": samples,
-            "linked_samples": linked,
+            **counts,
             "size_bytes": used_bytes(connection),
             "limit_bytes": store.limits.size_bytes,
             "retain_us": store.limits.retain_ns // 1000,
@@ -286,17 +281,14 @@ class Api:
         if body[:2] == b"\x1f\x8b":
             body = unpacked(body, "gzip", MAX_MESSAGE_BYTES)
         recording = read_recording(body)
-        before = self._counts()
+        before = self._counted()
         self._intake.take_all(recording)
-        after = self._counts()
-        return _Json({"spans": after[0] - before[0], "samples": after[1] - before[1]})
+        after = self._counted()
+        return _Json({name: after[name] - before[name] for name in ("spans", "samples")})
 
-    def _counts(self) -> tuple[int, int]:
+    def _counted(self) -> dict[str, int]:
         with self._store.reading() as connection:
-            row = connection.execute(
-                "SELECT (SELECT COUNT(*) FROM span), (SELECT COALESCE(SUM(n), 0) FROM sample)"
-            ).fetchone()
-        return row[0], row[1]
+            return counted(connection)
 
     async def _clear(self, request: Request) -> Response:
         await run_in_threadpool(self._store.clear)

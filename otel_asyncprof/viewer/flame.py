@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nextafter
 from operator import attrgetter
+from typing import Any
 
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
@@ -204,10 +205,14 @@ def _ordered(root: Node, least: float) -> tuple[list[Node], list[int]]:
         here = len(order)
         order.append(node)
         parents.append(parent)
-        if children := node.children:
+        children = node.children
+        if len(children) == 1:
+            (child,) = children.values()
+            if child.total >= least:
+                stack.append((child, here))
+        elif children:
             kept = [child for child in children.values() if child.total >= least]
-            if len(kept) > 1:
-                kept.sort(key=_total)
+            kept.sort(key=_total)
             stack += [(child, here) for child in kept]
     return order, parents
 
@@ -225,7 +230,7 @@ def frames_json(frames: Iterable[Frame]) -> list[list[object]]:
     return [[frame.function, frame.file, frame.first_line, kind_of(frame.file)] for frame in frames]
 
 
-def total_of(weights: Weights) -> Weight:
+def total_of(weights: Mapping[Any, Weight]) -> Weight:
     """All stacks together."""
     total = Weight()
     for weight in weights.values():

@@ -8,7 +8,7 @@ from ..analysis.places import caller_in, kind_of
 from .holders import Held, holders_of, ready_times
 from .lanes import CHILDREN, Lane, Piece, lanes_of
 from .looks import BLOCKED, RUNNING, Look, looks_of
-from .reading import ID_SEPARATOR, SAMPLE_COLUMNS, Reader, TraceData, sample_of
+from .reading import ID_SEPARATOR, MAX_EXPORT_NS, SAMPLE_COLUMNS, Reader, TraceData, sample_of
 from .selection import Choice, scope_of
 from .trace_answers import frame_json
 
@@ -113,9 +113,9 @@ def _running_looks(connection: sqlite3.Connection, ready: dict[tuple[int, str], 
         times = [time for (of, _), spans in ready.items() if of == process for span in spans for time in span]
         begin, end = min(times), max(times)
         rows = connection.execute(
-            f"SELECT {SAMPLE_COLUMNS} FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ? "
+            f"SELECT {SAMPLE_COLUMNS} FROM sample WHERE resource = ? AND last_ns BETWEEN ? AND ? AND first_ns <= ? "
             "AND state IN (?, ?) LIMIT ?",
-            (process, begin, end + LOOK_NS, RUNNING, BLOCKED, MAX_NEIGHBOURS),
+            (process, begin, end + MAX_EXPORT_NS, end + LOOK_NS, RUNNING, BLOCKED, MAX_NEIGHBOURS),
         )
         looks = looks_of(map(sample_of, rows))
         found += [part for look in looks if (part := look.within(begin, end))]

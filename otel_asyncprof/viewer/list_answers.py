@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..analysis.findings import percentile
-from .reading import traces_with
+from .reading import MANY_SPANS, traces_with
 from .summaries import summary
 
 MAX_SCATTER = 5000
 MAX_OPERATIONS = 200
 MAX_WORKED_OUT = 200  # summaries that are missing and made for one answer
-MAX_SPANS_WORKED_OUT = 500  # of a trace whose summary is made for an answer; a larger one has it soon
 SORTS = {
     "-duration": "duration_ns DESC",
     "duration": "duration_ns",
@@ -104,7 +103,7 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     listed = []
     for row in rows:
         missing = row[-1] is None
-        worked_out = not missing or (left > 0 and row[6] <= MAX_SPANS_WORKED_OUT)
+        worked_out = not missing or (left > 0 and row[6] < MANY_SPANS)
         listed.append(_row_json(connection, row, worked_out=worked_out))
         left -= missing
     scatter = matching[:MAX_SCATTER]
@@ -147,7 +146,8 @@ def operations_json(connection: sqlite3.Connection, chosen: TraceFilter) -> list
     where, values = _where(chosen, (), with_operation=False)
     return _operations(
         connection.execute(
-            f"SELECT t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t WHERE {where} ORDER BY t.duration_ns",
+            "SELECT t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t "
+            f"WHERE {where} ORDER BY t.duration_ns",
             values,
         )
     )

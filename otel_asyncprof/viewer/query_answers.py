@@ -103,7 +103,7 @@ def query_json(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilt
         raise NothingThere("no run of this statement is stored")
     sums.add_percentiles(list(sums.all))
     where, values = chosen.condition()
-    group = Group((Run(*row) for row in connection.execute(f"{_RUNS} {where}", values)))
+    group = Group(Run(*row) for row in connection.execute(f"{_RUNS} {where}", values))
     _add_unsettled(sums, reader, group)
     callers = group.callers()
     frames = reader.frames(connection, {run.caller for run in group.runs if run.caller is not None})

@@ -88,9 +88,15 @@ class QuerySums:
     def add_percentiles(self, queries: list[int]) -> None:
         """The p50 and p95 of these."""
         for query in queries:
-            durations = array("q", (row[0] for row in self._connection.execute(
-                f"SELECT {_DURATION} FROM span s WHERE {self._where} AND s.query = ?", [*self._values, query]
-            )))
+            durations = array(
+                "q",
+                (
+                    row[0]
+                    for row in self._connection.execute(
+                        f"SELECT {_DURATION} FROM span s WHERE {self._where} AND s.query = ?", [*self._values, query]
+                    )
+                ),
+            )
             ascending = sorted(durations)
             sums = self.all[query]
             sums.p50_ns, sums.p95_ns = percentile(ascending, 0.5), percentile(ascending, 0.95)
@@ -142,7 +148,7 @@ class QuerySums:
         )
         found: dict[int, list[tuple[str, str, int, int]]] = {}
         for query, *operation in rows:
-            found.setdefault(query, []).append(tuple(operation))  # type: ignore[arg-type]
+            found.setdefault(query, []).append(tuple(operation))
         for operations in found.values():
             operations.sort(key=lambda item: (-item[3], item[:2]))
         return found

@@ -17,7 +17,8 @@ CREATE INDEX frame_file ON frame(file);
 CREATE TABLE stack(id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, frames BLOB NOT NULL);
 CREATE TABLE span(trace_id BLOB NOT NULL, span_id BLOB NOT NULL, parent_id BLOB, resource INTEGER NOT NULL,
     name TEXT NOT NULL, kind INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
-    error INTEGER NOT NULL, query INTEGER, caller INTEGER, sampled_caller INTEGER, PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
+    error INTEGER NOT NULL, query INTEGER, caller INTEGER, sampled_caller INTEGER,
+    PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
 CREATE INDEX span_runs ON span(query, caller, sampled_caller, start_ns, end_ns, error, resource, parent_id)
     WHERE query IS NOT NULL;
 CREATE INDEX span_name ON span(name, resource);

@@ -43,9 +43,7 @@ def callers_in_samples(connection: sqlite3.Connection, reader: Reader, data: Tra
     return {span_id: callers[stack] for span_id, stack in heaviest.items() if stack in callers}
 
 
-def settle(
-    connection: sqlite3.Connection, most: int, reader: Reader, prepare: Prepare = lambda *of_trace: None
-) -> int:
+def settle(connection: sqlite3.Connection, most: int, reader: Reader, prepare: Prepare = lambda *of_trace: None) -> int:
     """Works out what is missing of traces; of how many. `prepare` gets each trace that was read for that."""
     rows = connection.execute("SELECT trace_id, root FROM trace WHERE summary IS NULL LIMIT ?", (most,)).fetchall()
     done, callers = [], []

@@ -10,7 +10,7 @@ from ..analysis.findings import percentile
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
 from .decoding import CLIENT, browser_safe
-from .reading import Reader, TraceData
+from .reading import MAX_EXPORT_NS, Reader, TraceData
 from .selection import NothingThere
 from .splits import heaviest_stacks, rounded
 from .summaries import n_plus_one_json
@@ -174,8 +174,8 @@ def thin_json(
     row, times = data.spans[index].row, data.times[index]
     seen = data.splits[index].samples if samples is None else samples
     around = connection.execute(
-        "SELECT EXISTS(SELECT 1 FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ?)",
-        (row.resource, row.start_ns - 10**9, row.end_ns + 10**9),
+        "SELECT EXISTS(SELECT 1 FROM sample WHERE resource = ? AND last_ns BETWEEN ? AND ? AND first_ns <= ?)",
+        (row.resource, row.start_ns - 10**9, row.end_ns + MAX_EXPORT_NS, row.end_ns + 10**9),
     ).fetchone()[0]
     runs, with_samples = connection.execute(
         "SELECT COUNT(*), COALESCE(SUM(EXISTS(SELECT 1 FROM sample p WHERE p.trace_id = s.trace_id AND "

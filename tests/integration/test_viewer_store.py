@@ -16,7 +16,7 @@ from recordings import MS, TRACE, recording, span, traces
 from viewer_client import Client, running_viewer
 
 from otel_asyncprof.formats.recording import Recording, to_recording
-from otel_asyncprof.viewer import api
+from otel_asyncprof.viewer import api, reading
 from otel_asyncprof.viewer.decoding import Batch, decoded_traces
 from otel_asyncprof.viewer.reading import Reader, TraceData
 from otel_asyncprof.viewer.retention import used_bytes
@@ -209,7 +209,7 @@ def test_a_large_trace_is_worked_out_before_anybody_asks(monkeypatch: pytest.Mon
         return whole(connection, reader, data)
 
     monkeypatch.setattr(api, "trace_json", counted)
-    monkeypatch.setattr(api, "MANY_SPANS", 2)
+    monkeypatch.setattr(reading, "MANY_SPANS", 2)
     with running_viewer(**NO_RECEIVERS) as client:
         client.load(recording())
         assert until(lambda: len(made) > 0)

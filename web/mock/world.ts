@@ -144,7 +144,7 @@ export const QUERIES: QueryDetail[] = [
     n_plus_one: TRACES[0]!.n_plus_one[0]!, callers: [{ caller: CALLER, runs: 5_980 }, { caller: callerAt(PLACES.checkout, false), runs: 140 }], n_callers: 2,
     runs_exact: 5_980, runs_sampled: 140, runs_unknown: 0, operations: [{ service: "shop", name: "GET /orders/{id}", runs: 5_980 }],
     example: "SELECT * FROM lines WHERE order_id = 4711",
-    all_callers: [
+    older_runs: 0, all_callers: [
       { caller: CALLER, runs: 5_980, total_us: 38_000_000, p95_us: 22_000, operations: [{ service: "shop", name: "GET /orders/{id}", runs: 5_980 }], slowest: { trace_id: id(1), span_id: spanId(10), duration_us: 60_000 } },
       { caller: callerAt(PLACES.checkout, false), runs: 140, total_us: 3_200_000, p95_us: 30_000, operations: [{ service: "shop", name: "POST /checkout", runs: 140 }], slowest: { trace_id: id(2), span_id: spanId(52), duration_us: 3_000 } },
     ],
@@ -155,6 +155,6 @@ export const QUERIES: QueryDetail[] = [
   {
     query_id: 9, statement: ATTACK, system: ATTACK, runs: 1, errors: 0, total_us: 100_000, p50_us: 100_000, p95_us: 100_000, max_us: 100_000, n_plus_one: null,
     callers: [{ caller: callerAt(PLACES.hostile, false), runs: 1 }], n_callers: 1, runs_exact: 0, runs_sampled: 1, runs_unknown: 0, operations: [{ service: ATTACK, name: ATTACK, runs: 1 }],
-    example: ATTACK, all_callers: [], slowest: [], all_operations: [], histogram: [{ upto_us: 131_072, runs: 1 }],
+    example: ATTACK, older_runs: 0, all_callers: [], slowest: [], all_operations: [], histogram: [{ upto_us: 131_072, runs: 1 }],
   },
 ];

@@ -24,6 +24,7 @@ export interface Queries {
 // ---- GET /api/queries/{query_id}
 
 export interface QueryDetail extends Query {
+  older_runs: number; // left out: everything here is of the newest 50 000 runs
   example: string; // as it was sent
   all_callers: QueryCaller[];
   slowest: QueryRun[]; // 20
