@@ -22,15 +22,15 @@ class Counts:
     """The numbers of the last count, for as long as another would cost too much."""
 
     def __init__(self) -> None:
-        self._known: tuple[int, float, dict[str, int]] | None = None  # revision, good until, numbers
+        self.known: tuple[int, float, dict[str, int]] | None = None  # revision, good until, numbers
 
     def now(self, connection: sqlite3.Connection, revision: int) -> dict[str, int]:
         """The numbers of a revision, or of one shortly before it."""
         begun = time.monotonic()
-        known = self._known
+        known = self.known
         if known is not None and (known[0] == revision or begun < known[1]):
             return known[2]
         numbers = counted(connection)
         ended = time.monotonic()
-        self._known = revision, ended + (ended - begun) / SHARE, numbers
+        self.known = revision, ended + (ended - begun) / SHARE, numbers
         return numbers

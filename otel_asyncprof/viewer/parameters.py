@@ -164,6 +164,7 @@ def stack_view(query: QueryParams) -> View:
         focus=given.text("focus") or "",
         hide=given.text("hide") or "",
         libraries=given.choice("library", ("0", "1"), "1") == "1",
+        recursion=given.choice("recursion", ("0", "1"), "1") == "1",
         prune=prune,
     )
 

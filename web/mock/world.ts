@@ -110,11 +110,11 @@ export const LANES: Lanes = {
   stacks: [[0], [0, 1]],
   lanes: [
     {
-      name: "Task-71", is_task: true, thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
+      name: "Task-71", kind: "task", thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
       pieces: { start_us: [0, 60_000, 1_280_000, 1_610_000], end_us: [50_000, 1_270_000, 1_610_000, 1_840_000], state: ["running", "children", "ready", "running"], span: [0, 0, 0, 0], stack: [0, -1, 0, 0] },
     },
     {
-      name: "Task-80", is_task: true, thread: "MainThread", service: "shop", process: "1", depth: 1,
+      name: "Task-80", kind: "task", thread: "MainThread", service: "shop", process: "1", depth: 1,
       awaited_by: { lane: 0, start_us: 60_000, end_us: 1_270_000, function: "load_order", file: "/srv/shop/orders/service.py", line: 61 },
       pieces: { start_us: [90_000], end_us: [1_246_000], state: ["waiting"], span: [3], stack: [1] },
     },
