@@ -21,9 +21,9 @@ MAX_CACHED_TRACES = 8
 MANY_SPANS = (
     500  # a trace of so many takes longer than a click may: it lies ready, and while it grows is as it was before
 )
-MAX_CACHED_SAMPLES = 20_000  # of a trace that is kept
-MAX_CACHED_FRAMES = 200_000
-MAX_CACHED_STACKS = 40_000
+MAX_CACHED_ROWS = 40_000  # spans and samples of all traces that are kept
+MAX_CACHED_FRAMES = 100_000
+MAX_CACHED_STACKS = 25_000
 MAX_EXPORT_NS = 600 * 10**9  # between a sample's first and last observation
 _CHUNK = 500  # placeholders of one statement
 ID_SEPARATOR = "\x1f"  # between a thread's name and its id
@@ -55,6 +55,11 @@ class TraceData:
 
     def __post_init__(self) -> None:
         self.index_of = {span.row.span_id: index for index, span in enumerate(self.spans)}
+
+    @property
+    def size(self) -> int:
+        """How much it is to keep."""
+        return len(self.spans) + len(self.samples)
 
     @cached_property
     def begin_ns(self) -> int:
@@ -147,13 +152,14 @@ class Reader:
             self._keep(state, data)
 
     def _keep(self, state: "_State", data: TraceData) -> None:
-        if len(data.samples) > MAX_CACHED_SAMPLES:
+        if data.size > MAX_CACHED_ROWS:
             return
         with self._lock:
             self._traces[data.trace_id] = state, data
             self._traces.move_to_end(data.trace_id)
-            while len(self._traces) > MAX_CACHED_TRACES:
-                self._traces.popitem(last=False)
+            rows = sum(kept.size for _, kept in self._traces.values())
+            while len(self._traces) > MAX_CACHED_TRACES or rows > MAX_CACHED_ROWS:
+                rows -= self._traces.popitem(last=False)[1][1].size
 
     def stacks(self, connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Stack]:
         """The stacks of these numbers as numbers of frames, root first. Their frames can be asked for afterwards."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..formats.stack_sample import Frame
 from .decoding import Batch, NewSample, NewSpan
 
-MAX_KNOWN = 100_000  # entries of each table whose numbers are kept in memory
+MAX_KNOWN = 50_000  # entries of each table whose numbers are kept in memory
 
 _SPAN = """INSERT OR REPLACE INTO span(trace_id, span_id, parent_id, resource, name, kind, start_ns, end_ns, error,
     query, caller, sampled_caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""

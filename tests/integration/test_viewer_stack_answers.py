@@ -76,6 +76,28 @@ def test_recursion_can_be_folded(client: Client) -> None:
     assert client.page("GET", "/api/stacks?recursion=x").status == 400
 
 
+@pytest.mark.parametrize(
+    "view",
+    [{}, {"hide": "fetch"}, {"library": "0"}, {"recursion": "0"}, {"state": "waiting,blocked"}, {"weight": "cpu"}],
+)
+def test_the_table_equals_the_graph(client: Client, view: dict[str, str]) -> None:
+    """For those who do not see the graph: each function has the time and the samples of its nodes."""
+    for of in ({}, {"trace": TRACE.hex()}, {"trace": SLOW_TRACE.hex()}):
+        graph = client.get("/api/stacks", **of, **view, prune=0)
+        table = client.get("/api/functions", **of, **view)
+        nodes, sums = graph["nodes"], {}
+        for index, number in enumerate(nodes["frame"]):
+            if number >= 0:
+                times = sums.setdefault(tuple(graph["frames"][number][:2]), [0, 0, 0])
+                for place, column in enumerate(("total_us", "self_us", "samples")):
+                    times[place] += nodes[column][index]
+        rows = {
+            (row["function"], row["file"]): [row["total_us"], row["self_us"], row["samples"]] for row in table["rows"]
+        }
+        assert rows == sums
+        assert (table["total_us"], table["samples"]) == (graph["total_us"], graph["samples"])
+
+
 def test_search_tells_its_share(client: Client) -> None:
     """Stacks with a match, each once."""
     found = client.get("/api/stacks", trace=TRACE.hex(), find="fetch")

@@ -118,6 +118,10 @@ export const LANES: Lanes = {
       awaited_by: { lane: 0, start_us: 60_000, end_us: 1_270_000, function: "load_order", file: "/srv/shop/orders/service.py", line: 61 },
       pieces: { start_us: [90_000], end_us: [1_246_000], state: ["waiting"], span: [3], stack: [1] },
     },
+    {
+      name: "GET /orders/{id}", kind: "parent", thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
+      pieces: { start_us: [90_000], end_us: [1_246_000], state: ["children"], span: [0], stack: [-1] },
+    },
   ],
 };
 
