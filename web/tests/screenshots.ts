@@ -8,7 +8,7 @@ import { serve } from "../mock/server";
 
 const DOCS = Boolean(process.env["DOCS"]);
 const FOLDER = new URL(DOCS ? "../../docs/images/" : "../shots/", import.meta.url).pathname;
-const DOCS_VIEW = { width: 1100, height: 760 };
+const DOCS_VIEW = { width: 1050, height: 700 };
 const DOCS_PAGES: Record<string, ("light" | "dark")[]> = { traces: ["light"], trace: ["light", "dark"], "trace-tasks": ["light"], queries: ["light"], query: ["light"], operations: ["light"], profile: ["light"], compare: ["light"] };
 const MOST_BYTES = 100_000;
 
@@ -19,7 +19,7 @@ async function webp(browser: Browser, png: Buffer): Promise<Buffer> {
     const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${content}`)).blob());
     const canvas = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
     canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
-    return canvas.toDataURL("image/webp", 0.85);
+    return canvas.toDataURL("image/webp", 0.6);
   }, png.toString("base64"));
   await page.close();
   return Buffer.from(address.slice(address.indexOf(",") + 1), "base64");
