@@ -6,15 +6,15 @@ import time
 SHARE = 0.05  # of the time may go into counting: where much is stored, a number that is a little older is told
 
 _COUNTS = {
-    "spans": "SELECT COUNT(*) FROM span",
+    "spans": "SELECT COALESCE(SUM(spans), 0) FROM trace",
     "traces": "SELECT COUNT(*) FROM trace",
     "samples": "SELECT COALESCE(SUM(n), 0) FROM sample",
-    "linked_samples": "SELECT COALESCE(SUM(n), 0) FROM sample WHERE trace_id IS NOT NULL",
+    "linked_samples": "SELECT COALESCE(SUM(samples), 0) FROM trace",
 }
 
 
 def counted(connection: sqlite3.Connection) -> dict[str, int]:
-    """Spans, traces, observations, and those of a span."""
+    """Spans, traces, observations, and those of traces that are here."""
     return {name: connection.execute(statement).fetchone()[0] for name, statement in _COUNTS.items()}
 
 

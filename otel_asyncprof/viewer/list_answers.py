@@ -85,15 +85,13 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     """The list."""
     with_function = traces_with(connection, chosen.function, chosen.file) if chosen.function else set()
     where, values = _where(chosen, with_function)
-    any_operation, values_of_any = _where(chosen, with_function, with_operation=False)
-    everything = connection.execute(
-        "SELECT t.trace_id, t.start_ns, t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t "
-        f"WHERE {any_operation} ORDER BY t.duration_ns DESC",
-        values_of_any,
+    operations = _operations(connection, chosen, with_function)
+    matching = [one for one in operations if chosen.operation in (None, one["name"])]
+    scatter = connection.execute(
+        f"SELECT t.trace_id, t.start_ns, t.duration_ns, t.errors > 0 FROM trace t WHERE {where} "
+        "ORDER BY t.duration_ns DESC LIMIT ?",
+        [*values, MAX_SCATTER],
     ).fetchall()
-    matching = everything
-    if chosen.operation is not None:
-        matching = [row for row in everything if row[5] == chosen.operation]
     order = SORTS[chosen.sort]
     rows = connection.execute(
         f"SELECT {_ROW} FROM trace t WHERE {where} ORDER BY t.{order}, t.trace_id LIMIT ? OFFSET ?",
@@ -106,10 +104,9 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
         worked_out = not missing or (left > 0 and row[6] < MANY_SPANS)
         listed.append(_row_json(connection, row, worked_out=worked_out))
         left -= missing
-    scatter = matching[:MAX_SCATTER]
     return {
         "revision": revision,
-        "total": len(matching),
+        "total": sum(one["runs"] for one in matching),
         "traces": listed,
         "scatter": {
             "start_us": [row[1] // 1000 for row in scatter],
@@ -117,7 +114,7 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
             "error": [row[3] for row in scatter],
             "trace_id": [row[0].hex() for row in scatter],
         },
-        "operations": _operations(row[2:] for row in reversed(everything)),
+        "operations": operations[:MAX_OPERATIONS],
     }
 
 
@@ -143,40 +140,31 @@ def _row_json(connection: sqlite3.Connection, row: Sequence[Any], *, worked_out:
 
 def operations_json(connection: sqlite3.Connection, chosen: TraceFilter) -> list[dict[str, Any]]:
     """The operations of the traces that match, but for the operation itself; the most time first."""
-    where, values = _where(chosen, (), with_operation=False)
-    return _operations(
-        connection.execute(
-            "SELECT t.duration_ns, t.errors > 0, t.service, t.operation FROM trace t "
-            f"WHERE {where} ORDER BY t.duration_ns",
-            values,
-        )
+    return _operations(connection, chosen, ())[:MAX_OPERATIONS]
+
+
+def _operations(
+    connection: sqlite3.Connection, chosen: TraceFilter, with_function: Iterable[bytes]
+) -> list[dict[str, Any]]:
+    """All of them; those that are shown with their percentiles."""
+    where, values = _where(chosen, with_function, with_operation=False)
+    rows = connection.execute(
+        "SELECT t.service, t.operation, COUNT(*), SUM(t.errors > 0), SUM(t.duration_ns), MAX(t.duration_ns) "
+        f"FROM trace t WHERE {where} GROUP BY t.service, t.operation ORDER BY 5 DESC, 1, 2",
+        values,
+    ).fetchall()
+    one_of = (
+        f"SELECT t.duration_ns FROM trace t WHERE {where} AND t.service = ? AND t.operation = ? "
+        "ORDER BY t.duration_ns LIMIT 1 OFFSET ?"
     )
-
-
-def _operations(runs: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """From duration, whether it failed, service and operation of each trace, the fastest first."""
-    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    for duration, error, service, name in runs:
-        of_operation = found.get((service, name))
-        if of_operation is None:
-            of_operation = found[service, name] = [], []
-        of_operation[0].append(duration)
-        of_operation[1].append(error)
-    operations: list[dict[str, Any]] = [
-        {
-            "service": service,
-            "name": name,
-            "runs": len(durations),
-            "errors": sum(errors),
-            "total_us": sum(durations) // 1000,
-            "p50_us": percentile(durations, 0.5) // 1000,
-            "p95_us": percentile(durations, 0.95) // 1000,
-            "max_us": durations[-1] // 1000,
-        }
-        for (service, name), (durations, errors) in found.items()
-    ]
-    operations.sort(key=lambda item: (-item["total_us"], item["service"], item["name"]))
-    return operations[:MAX_OPERATIONS]
+    operations: list[dict[str, Any]] = []
+    for service, name, runs, errors, total, longest in rows:
+        found = {"service": service, "name": name, "runs": runs, "errors": errors, "total_us": total // 1000}
+        for key, share in (("p50_us", 0.5), ("p95_us", 0.95)) if len(operations) < MAX_OPERATIONS else ():
+            rank = percentile(range(runs), share)
+            found[key] = connection.execute(one_of, [*values, service, name, rank]).fetchone()[0] // 1000
+        operations.append(found | {"max_us": longest // 1000})
+    return operations
 
 
 def resource_services(connection: sqlite3.Connection) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..formats.stack_sample import Frame
 from .decoding import example_in
 from .query_groups import CallerGroup, Group, Run
-from .query_sums import CallerRuns, QueryFilter, QuerySums, Repeated, Sums
+from .query_sums import CallerRuns, QueryFilter, QuerySums, Repeated, Sums, newest
 from .reading import Reader
 from .selection import NothingThere
 from .summaries import n_plus_one_json
@@ -33,6 +33,7 @@ _RUNS = """SELECT s.trace_id, s.span_id, s.start_ns, MAX(s.end_ns - s.start_ns, 
 
 def queries_json(connection: sqlite3.Connection, reader: Reader, chosen: QueryFilter) -> dict[str, Any]:
     """The list."""
+    chosen, since_ns = newest(connection, chosen)
     sums = QuerySums(connection, chosen)
     if chosen.sort in ("-p50", "-p95"):
         sums.add_percentiles(list(sums.all))
@@ -40,7 +41,11 @@ def queries_json(connection: sqlite3.Connection, reader: Reader, chosen: QueryFi
     shown = ordered[: chosen.limit]
     if chosen.sort not in ("-p50", "-p95"):
         sums.add_percentiles([one.query for one in shown])
-    return {"total": len(ordered), "queries": _queries_json(connection, reader, sums, shown)}
+    return {
+        "total": len(ordered),
+        "since_us": since_ns // 1000 if since_ns is not None else None,
+        "queries": _queries_json(connection, reader, sums, shown),
+    }
 
 
 def _queries_json(

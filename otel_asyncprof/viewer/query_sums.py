@@ -3,14 +3,17 @@
 import sqlite3
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..analysis.findings import percentile
 from .reading import Reader
 from .waterfall import N_PLUS_ONE_RUNS
 
+MAX_RUNS = 200_000  # that are added up for one answer: the newest, as far as whole traces go
 MAX_UNSETTLED = 200  # traces whose callers are looked up for one answer: those of the others are in the table
+# Names the statements, so that each is looked up in the index of runs from its first time on.
+_OF_QUERIES = "s.query IS NOT NULL AND s.query IN (SELECT id FROM query)"
 _DURATION = "MAX(s.end_ns - s.start_ns, 0)"
 
 
@@ -29,7 +32,9 @@ class QueryFilter:
 
     def condition(self) -> tuple[str, list[Any]]:
         """Of rows of span, named s, with the values that it takes."""
-        parts, values = ["s.query IS NOT NULL AND s.start_ns BETWEEN ? AND ?"], [self.since_ns, self.until_ns]
+        parts, values = [_OF_QUERIES, "s.start_ns BETWEEN ? AND ?"], [self.since_ns, self.until_ns]
+        if self.query is not None:
+            parts[0] = "s.query IS NOT NULL"
         given: tuple[tuple[str, Any], ...] = (
             ("s.query = ?", self.query),
             ("s.query IN (SELECT id FROM query WHERE instr(lower(statement), ?))", self.text.lower() or None),
@@ -41,6 +46,20 @@ class QueryFilter:
                 parts.append(condition)
                 values.append(value)
         return " AND ".join(parts), values
+
+
+def newest(connection: sqlite3.Connection, chosen: QueryFilter) -> tuple[QueryFilter, int | None]:
+    """The same, of so many runs as can be added up; and the time before which runs are left out, if any are."""
+    runs = 0
+    for start_ns, queries in connection.execute(
+        "SELECT start_ns, queries FROM trace WHERE start_ns <= ? ORDER BY start_ns DESC", (chosen.until_ns,)
+    ):
+        if start_ns < chosen.since_ns:
+            break
+        runs += queries
+        if runs > MAX_RUNS:
+            return replace(chosen, since_ns=start_ns), start_ns
+    return chosen, None
 
 
 class CallerRuns(NamedTuple):

@@ -19,7 +19,7 @@ CREATE TABLE span(trace_id BLOB NOT NULL, span_id BLOB NOT NULL, parent_id BLOB,
     name TEXT NOT NULL, kind INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
     error INTEGER NOT NULL, query INTEGER, caller INTEGER, sampled_caller INTEGER,
     PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
-CREATE INDEX span_runs ON span(query, caller, sampled_caller, start_ns, end_ns, error, resource, parent_id)
+CREATE INDEX span_runs ON span(query, start_ns, end_ns, error, resource, caller, sampled_caller, parent_id)
     WHERE query IS NOT NULL;
 CREATE INDEX span_name ON span(name, resource);
 CREATE TABLE detail(trace_id BLOB NOT NULL, span_id BLOB NOT NULL, content TEXT NOT NULL,
@@ -28,9 +28,11 @@ CREATE TABLE trace(trace_id BLOB PRIMARY KEY, root BLOB NOT NULL, operation TEXT
     start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, spans INTEGER NOT NULL,
     errors INTEGER NOT NULL, queries INTEGER NOT NULL, samples INTEGER NOT NULL, complete INTEGER NOT NULL,
     summary TEXT) WITHOUT ROWID;
-CREATE INDEX trace_runs ON trace(duration_ns, start_ns, errors, service, operation);
+CREATE INDEX trace_runs ON trace(service, operation, duration_ns, start_ns, errors);
+CREATE INDEX trace_duration ON trace(duration_ns, start_ns, errors);
+CREATE INDEX trace_sums ON trace(spans, samples);
 CREATE INDEX trace_operation ON trace(trace_id, operation);
-CREATE INDEX trace_start ON trace(start_ns);
+CREATE INDEX trace_start ON trace(start_ns, queries);
 CREATE INDEX trace_end ON trace(end_ns);
 CREATE INDEX trace_unsettled ON trace(trace_id) WHERE summary IS NULL;
 CREATE TABLE sample(id INTEGER PRIMARY KEY, trace_id BLOB, span_id BLOB, resource INTEGER NOT NULL,

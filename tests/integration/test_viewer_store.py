@@ -290,6 +290,22 @@ def asked_by(client: Client) -> list[tuple[str, bool, int]]:
     return [(one["caller"]["function"], one["caller"]["exact"], one["runs"]) for one in found]
 
 
+def test_more_runs_than_can_be_added_up_are_those_of_the_newest_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list says since when; with fewer it says nothing."""
+    monkeypatch.setattr("otel_asyncprof.viewer.query_sums.MAX_RUNS", 3)
+    with running_viewer(**NO_RECEIVERS) as client:
+        for number in range(1, 4):
+            runs = [span(bytes([number, n] * 4), "SELECT", number, 9, db__query__text="SELECT 1") for n in (1, 2)]
+            for one in runs:
+                one.trace_id = bytes([number] * 16)
+            client.load(Recording([], [traces(*runs)]))
+        start_us = runs[0].start_time_unix_nano // 1000
+        found = client.get("/api/queries")
+        assert (found["since_us"], [query["runs"] for query in found["queries"]]) == (start_us - 1000, [4])
+        found = client.get("/api/queries", since_us=start_us)
+        assert (found["since_us"], [query["runs"] for query in found["queries"]]) == (None, [2])
+
+
 def test_a_statement_with_very_many_runs_shows_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     """And says how many it leaves out; the list counts them all."""
     monkeypatch.setattr("otel_asyncprof.viewer.query_answers.MAX_RUNS", 3)
@@ -305,11 +321,11 @@ def test_a_statement_with_very_many_runs_shows_the_newest(monkeypatch: pytest.Mo
 def test_counting_much_is_done_less_often() -> None:
     """A count that took long is told again for twenty times as long; one that took no time never."""
     connection = sqlite3.connect(":memory:")
-    for statement in ("CREATE TABLE span(x)", "CREATE TABLE trace(x)", "CREATE TABLE sample(n, trace_id)"):
-        connection.execute(statement)
+    connection.execute("CREATE TABLE trace(spans, samples)")
+    connection.execute("CREATE TABLE sample(n)")
     counts = Counts()
     assert counts.now(connection, 1)["spans"] == 0
-    connection.execute("INSERT INTO span VALUES (1)")
+    connection.execute("INSERT INTO trace VALUES (1, 0)")
     assert counts.now(connection, 1)["spans"] == 0
     assert until(lambda: counts.now(connection, 2)["spans"] == 1)
     counts.known = (2, time.monotonic() + 3600, {"spans": 7})
