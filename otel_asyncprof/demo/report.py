@@ -4,7 +4,7 @@ import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from otel_asyncprof.demo.telemetry import ReceivedSpan, SpanId
@@ -163,4 +163,4 @@ def _frame_text(frame: Frame) -> str:
 def _shortened(frame: Frame) -> Frame:
     """The frame with its file as it is imported: without the folder in which Python found it."""
     folders = [folder for folder in sys.path if folder and frame.file.startswith(folder + os.sep)]
-    return replace(frame, file=frame.file[len(max(folders, key=len)) + 1 :]) if folders else frame
+    return frame._replace(file=frame.file[len(max(folders, key=len)) + 1 :]) if folders else frame

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Frame:
+class Frame(NamedTuple):
     """One frame: the line is the one executing, first_line the one of the def."""
 
     function: str
@@ -128,6 +127,7 @@ class Reader:
         self._strings = dictionary.string_table
         self._stacks: dict[int, tuple[Frame, ...]] = {}
         self._locations: dict[int, tuple[Frame, ...]] = {}
+        self._attributes: dict[int, tuple[str, str | int]] = {}
 
     def is_cpu(self, profile: "Profile") -> bool:
         """Whether a profile tells CPU time, rather than wall time."""
@@ -144,8 +144,11 @@ class Reader:
         )
 
     def _attribute(self, index: int) -> tuple[str, str | int]:
-        entry = self._dictionary.attribute_table[index]
-        return self._strings[entry.key_strindex], self._value(entry.value)
+        attribute = self._attributes.get(index)
+        if attribute is None:
+            entry = self._dictionary.attribute_table[index]
+            attribute = self._attributes[index] = self._strings[entry.key_strindex], self._value(entry.value)
+        return attribute
 
     def _value(self, value: "AnyValue") -> str | int:
         match value.WhichOneof("value"):

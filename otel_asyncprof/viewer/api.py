@@ -19,8 +19,9 @@ from starlette.routing import Route
 from .._version import __version__
 from ..errors import UnreadableRecording
 from ..formats.recording import Recording, read_recording
-from . import downloads, source_files
+from . import downloads, reading, source_files
 from .compare_answers import BadSelector, comparison_json
+from .counts import Counts, counted
 from .http_receiver import BodyTooLarge, read_body
 from .intake import MAX_BODY_BYTES, MAX_MESSAGE_BYTES, Intake, TooLarge, unpacked
 from .lane_answers import lanes_json, span_holders_json
@@ -44,7 +45,6 @@ from .store import Store, StoreFull
 from .trace_answers import found_trace, span_json, thin_json, trace_json
 
 EVENT_SECONDS = 0.5
-MANY_SPANS = 500  # of a trace whose answer takes longer than a click may
 KEEP_ALIVE_EVENTS = 30  # looks without a change after which a comment keeps the connection open
 ETAG_PATHS = re.compile(r"/api/(status|events)$")  # change without the stored data
 
@@ -70,7 +70,8 @@ class Api:
         self._store = store
         self._intake = intake
         self._settings = settings
-        self._reader = Reader()
+        self.reader = Reader()
+        self._counts = Counts()
         self._begun = time.time_ns()  # a revision is of this run only
         self.ends = False
 
@@ -81,15 +82,15 @@ class Api:
             "/api/traces": lambda c, r: trace_list_json(c, trace_filter(r.query_params), self._store.revision),
             "/api/operations": lambda c, r: operations_json(c, trace_filter(r.query_params)),
             "/api/traces/{trace}": self._trace,
-            "/api/traces/{trace}/lanes": lambda c, r: lanes_json(c, self._reader, self._found(c, r)),
+            "/api/traces/{trace}/lanes": lambda c, r: lanes_json(c, self.reader, self._found(c, r)),
             "/api/traces/{trace}/spans/{span}": self._span,
             "/api/holders": self._holders,
             "/api/stacks": self._stacks,
             "/api/functions": self._functions,
             "/api/sandwich": self._sandwich,
-            "/api/queries": lambda c, r: queries_json(c, self._reader, query_filter(r.query_params)),
+            "/api/queries": lambda c, r: queries_json(c, self.reader, query_filter(r.query_params)),
             "/api/queries/{query:int}": lambda c, r: query_json(
-                c, self._reader, query_filter(r.query_params, r.path_params["query"])
+                c, self.reader, query_filter(r.query_params, r.path_params["query"])
             ),
             "/api/compare": self._compare,
             "/api/source": self._source,
@@ -137,44 +138,44 @@ class Api:
 
     def _found(self, connection: sqlite3.Connection, request: Request) -> Any:
         trace_id = read_identifier("the trace's id", request.path_params["trace"], 16)
-        return found_trace(connection, self._reader, trace_id)
+        return found_trace(connection, self.reader, trace_id)
 
     def _trace(self, connection: sqlite3.Connection, request: Request) -> Any:
         data = self._found(connection, request)
         if data.answer is None:
-            data.answer = to_bytes(trace_json(connection, self._reader, data))
+            data.answer = to_bytes(trace_json(connection, self.reader, data))
         return Response(data.answer, media_type="application/json")
 
     def prepare(self, connection: sqlite3.Connection, data: TraceData) -> None:
         """Works the answer about a large trace out before it is asked for."""
-        if len(data.spans) >= MANY_SPANS:
-            data.answer = to_bytes(trace_json(connection, self._reader, data))
-            self._reader.keep(connection, data)
+        if len(data.spans) >= reading.MANY_SPANS:
+            data.answer = to_bytes(trace_json(connection, self.reader, data))
+            self.reader.keep(connection, data)
 
     def _span(self, connection: sqlite3.Connection, request: Request) -> Any:
         span_id = read_identifier("the span's id", request.path_params["span"], 8)
-        return span_json(connection, self._reader, self._found(connection, request), span_id)
+        return span_json(connection, self.reader, self._found(connection, request), span_id)
 
     def _holders(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice = stack_choice(request.query_params)
         if choice.trace is None:
             raise BadParameter("trace is needed")
-        data = found_trace(connection, self._reader, choice.trace)
-        return span_holders_json(connection, self._reader, data, choice.span)
+        data = found_trace(connection, self.reader, choice.trace)
+        return span_holders_json(connection, self.reader, data, choice.span)
 
     def _stacks(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice, view = stack_choice(request.query_params), stack_view(request.query_params)
-        found = chosen(connection, self._reader, choice)
+        found = chosen(connection, self.reader, choice)
         thin = None
         if choice.trace is not None:
-            data = found_trace(connection, self._reader, choice.trace)
+            data = found_trace(connection, self.reader, choice.trace)
             index = data.index_of[choice.span] if choice.span is not None and choice.scope != TRACE else 0
             thin = thin_json(connection, data, index, found.samples)
         return {**tree_json(found, filtered(found, view), view), "thin": thin}
 
     def _functions(self, connection: sqlite3.Connection, request: Request) -> Any:
         view = stack_view(request.query_params)
-        found = chosen(connection, self._reader, stack_choice(request.query_params))
+        found = chosen(connection, self.reader, stack_choice(request.query_params))
         return functions_json(found, filtered(found, view), view)
 
     def _sandwich(self, connection: sqlite3.Connection, request: Request) -> Any:
@@ -182,7 +183,7 @@ class Api:
         function = given.text("function")
         if function is None:
             raise BadParameter("function is needed, and file")
-        found = chosen(connection, self._reader, stack_choice(request.query_params))
+        found = chosen(connection, self.reader, stack_choice(request.query_params))
         named = (function, given.text("file") or "")
         return sandwich_json(connection, found, filtered(found, view), named, view)
 
@@ -191,7 +192,7 @@ class Api:
         sides = given.text("a"), given.text("b")
         if sides[0] is None or sides[1] is None:
             raise BadParameter("a and b are needed")
-        return comparison_json(connection, self._reader, sides[0], sides[1], stack_choice(request.query_params))
+        return comparison_json(connection, self.reader, sides[0], sides[1], stack_choice(request.query_params))
 
     def _source(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
@@ -207,7 +208,7 @@ class Api:
     def _export(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
         form = given.choice("format", downloads.NAMES, "otlp-json")
-        recording = downloads.recording_of(connection, self._reader, stack_choice(request.query_params))
+        recording = downloads.recording_of(connection, self.reader, stack_choice(request.query_params))
         try:
             content = downloads.encoded(recording, form, self._settings.html_of)
         except (IndexError, ValueError) as error:
@@ -217,24 +218,18 @@ class Api:
 
     def _markdown(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice, view = stack_choice(request.query_params), stack_view(request.query_params)
-        found = chosen(connection, self._reader, choice)
-        text = downloads.markdown_of(connection, self._reader, choice, found, view)
+        found = chosen(connection, self.reader, choice)
+        text = downloads.markdown_of(connection, self.reader, choice, found, view)
         return PlainTextResponse(text, media_type="text/markdown; charset=utf-8")
 
     def _status(self, connection: sqlite3.Connection, request: Request) -> Any:
         store, settings = self._store, self._settings
-        spans, traces = (connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in ("span", "trace"))
-        samples, linked = connection.execute(
-            "SELECT COALESCE(SUM(n), 0), COALESCE(SUM(CASE WHEN trace_id IS NOT NULL THEN n END), 0) FROM sample"
-        ).fetchone()
+        counts = self._counts.now(connection, store.revision)
         return {
             "version": __version__,
             "now_us": time.time_ns() // 1000,
             "revision": store.revision,
-            "spans": spans,
-            "traces": traces,
-            "samples": samples,
-            "linked_samples": linked,
+            **counts,
             "size_bytes": used_bytes(connection),
             "limit_bytes": store.limits.size_bytes,
             "retain_us": store.limits.retain_ns // 1000,
@@ -286,21 +281,18 @@ class Api:
         if body[:2] == b"\x1f\x8b":
             body = unpacked(body, "gzip", MAX_MESSAGE_BYTES)
         recording = read_recording(body)
-        before = self._counts()
+        before = self._counted()
         self._intake.take_all(recording)
-        after = self._counts()
-        return _Json({"spans": after[0] - before[0], "samples": after[1] - before[1]})
+        after = self._counted()
+        return _Json({name: after[name] - before[name] for name in ("spans", "samples")})
 
-    def _counts(self) -> tuple[int, int]:
+    def _counted(self) -> dict[str, int]:
         with self._store.reading() as connection:
-            row = connection.execute(
-                "SELECT (SELECT COUNT(*) FROM span), (SELECT COALESCE(SUM(n), 0) FROM sample)"
-            ).fetchone()
-        return row[0], row[1]
+            return counted(connection)
 
     async def _clear(self, request: Request) -> Response:
         await run_in_threadpool(self._store.clear)
-        self._reader.forget()
+        self.reader.forget()
         return _Json({})
 
 

@@ -249,7 +249,9 @@ def _sample(identity: Identity, resource: str, service: str) -> NewSample:
 
 def _add(sample: NewSample, message: SampleMessage, is_cpu: bool, period: int, begin: int, end: int) -> None:
     times, values = message.timestamps_unix_nano, message.values
-    if any(not 0 < time < MAX_TIME_NS for time in times) or any(not 0 <= value < MAX_TIME_NS for value in values):
+    if (times and not 0 < min(times) <= max(times) < MAX_TIME_NS) or (
+        values and not 0 <= min(values) <= max(values) < MAX_TIME_NS
+    ):
         raise ValueError("a time or a value is out of range")
     if is_cpu:
         sample.cpu_at.extend(times)
@@ -257,9 +259,9 @@ def _add(sample: NewSample, message: SampleMessage, is_cpu: bool, period: int, b
     else:
         if times and len(times) != len(values):
             raise ValueError("it has other numbers of times and values")
-        pairs = array("q", bytes(16 * len(times)))
-        pairs[::2], pairs[1::2] = array("q", times), array("q", values if times else ())
-        sample.wall_at.extend(pairs)
+        for time, value in zip(times, values, strict=False):
+            sample.wall_at.append(time)
+            sample.wall_at.append(value)
         sample.wall_ns += sum(values)
     sample.n = max(len(sample.wall_at) // 2, len(sample.cpu_at), 1)
     seen = times or (begin, end)

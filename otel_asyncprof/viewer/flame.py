@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nextafter
 from operator import attrgetter
+from typing import Any
 
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
@@ -40,13 +41,12 @@ Weights = Mapping[Stack, Weight]
 class Node:
     """A place in the tree. There are tens of thousands: nothing is made before it is needed."""
 
-    __slots__ = ("children", "function", "line", "lines", "n", "self_time", "states", "total")
+    __slots__ = ("children", "function", "line", "n", "self_time", "states", "total")
 
     def __init__(self, function: int, line: int = 0) -> None:
         self.function = function
         self.children: dict[int, Node] = {}
         self.line = line  # the one with the most time
-        self.lines: dict[int, float] | None = None  # times, where there are several lines
         self.states: Sequence[float] = _NOTHING
         self.total = 0.0  # of all states, with all below it
         self.self_time = 0.0
@@ -62,79 +62,113 @@ class Functions:
     def __init__(self, frames: Mapping[int, Frame], *, by_line: bool = False) -> None:
         self.frames: list[Frame] = []
         self._numbers: dict[Frame, int] = {}
-        self._of: dict[int, tuple[int, int]] = {}
         self._all = frames
         self._by_line = by_line
+        self.known: dict[int, tuple[int, int]] = {}  # for each frame what `of_frame` has said
+
+    def of_frame(self, frame: int) -> tuple[int, int]:
+        """The number of what a frame belongs to, and its line."""
+        found = self._all[frame]
+        key = found if self._by_line else Frame(found.function, found.file, 0, found.first_line)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.frames)
+            self.frames.append(key)
+        self.known[frame] = known = number, found.line
+        return known
 
     def of(self, frames: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """For each frame the number of what it belongs to, and its line. For these frames, and others before."""
-        known, numbers = self._of, self._numbers
         for frame in frames:
-            if frame not in known:
-                found = self._all[frame]
-                key = found if self._by_line else Frame(found.function, found.file, 0, found.first_line)
-                number = numbers.get(key)
-                if number is None:
-                    number = numbers[key] = len(self.frames)
-                    self.frames.append(key)
-                known[frame] = (number, found.line)
-        return known
+            if frame not in self.known:
+                self.of_frame(frame)
+        return self.known
 
 
-def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False) -> Node:
-    """The root, which stands for all; its children are the stacks' roots, or their leaves when inverted."""
+_Entry = tuple[Stack, float, Weight]  # a stack with its time, and what that is made of
+
+
+def tree_of(weights: Weights, functions: Functions, *, inverted: bool = False, prune: float = 0.0) -> Node:
+    """The root, which stands for all; its children are the stacks' roots, or their leaves when inverted.
+
+    What is below nodes lighter than a share of the root is left out: nobody will see it.
+    """
     root = Node(-1)
-    of = functions.of({frame for stack in weights for frame in stack})
-    for stack, weight in weights.items():
-        time = weight.total
-        node = root
-        for frame in reversed(stack) if inverted else stack:
-            function, line = of[frame]
-            child = node.children.get(function)
-            if child is None:
-                child = node.children[function] = Node(function, line)
-            if child.line != line or child.lines is not None:
-                _add_line(child, line, time)
-            child.total += time
-            node = child
-        root.total += time
-        node.self_time += time
-        node.n += weight.n
-        s0, s1, s2, s3 = node.states
-        node.states = (s0 + weight.states[0], s1 + weight.states[1], s2 + weight.states[2], s3 + weight.states[3])
-    _add_up(root)
+    entries: list[_Entry] = [
+        (stack[::-1] if inverted else stack, weight.total, weight) for stack, weight in weights.items()
+    ]
+    _add_up(root, entries)
+    least = root.total * prune
+    waiting = [(root, entries, 0)]
+    while waiting:
+        node, entries, depth = waiting.pop()
+        if len(entries) == 1:
+            _add_chain(node, entries[0], depth, functions)
+            continue
+        for child, below in _children(node, entries, depth, functions):
+            if child.total >= least:
+                waiting.append((child, below, depth + 1))
     return root
 
 
-def _add_line(node: Node, line: int, time: float) -> None:
-    if node.lines is None:
-        node.lines = {node.line: node.total}
-    lines = node.lines
-    lines[line] = lines.get(line, 0.0) + time
-    if lines[line] > lines[node.line]:
-        node.line = line
+def _add_up(node: Node, entries: Sequence[_Entry]) -> None:
+    """Gives a node the time of some stacks."""
+    if len(entries) == 1:
+        _, node.total, weight = entries[0]
+        node.states, node.n = weight.states, weight.n
+        return
+    s0 = s1 = s2 = s3 = total = 0.0
+    n = 0
+    for _, time, weight in entries:
+        w0, w1, w2, w3 = weight.states
+        s0 += w0
+        s1 += w1
+        s2 += w2
+        s3 += w3
+        total += time
+        n += weight.n
+    node.states, node.total, node.n = (s0, s1, s2, s3), total, n
 
 
-def _add_up(root: Node) -> None:
-    """Gives each node the states of what is below it."""
-    order, waiting = [], [root]
-    while waiting:
-        node = waiting.pop()
-        if node.children:
-            order.append(node)
-            waiting += node.children.values()
-    for node in reversed(order):
-        s0, s1, s2, s3 = node.states
-        n = node.n
-        for child in node.children.values():
-            c0, c1, c2, c3 = child.states
-            s0 += c0
-            s1 += c1
-            s2 += c2
-            s3 += c3
-            n += child.n
-        node.states = (s0, s1, s2, s3)
-        node.n = n
+def _children(
+    node: Node, entries: Sequence[_Entry], depth: int, functions: Functions
+) -> Iterable[tuple[Node, list[_Entry]]]:
+    """Divides the stacks of a node by the function that comes next."""
+    known = functions.known
+    groups: dict[int, list[_Entry]] = {}
+    lines: dict[int, dict[int, float]] = {}
+    for entry in entries:
+        stack, time, _ = entry
+        if depth == len(stack):
+            node.self_time += time
+            continue
+        function, line = known.get(stack[depth]) or functions.of_frame(stack[depth])
+        group = groups.get(function)
+        if group is None:
+            groups[function] = [entry]
+            lines[function] = {line: time}
+        else:
+            group.append(entry)
+            of_function = lines[function]
+            of_function[line] = of_function.get(line, 0.0) + time
+    for function, group in groups.items():
+        of_function = lines[function]
+        line = max(of_function, key=of_function.__getitem__) if len(of_function) > 1 else next(iter(of_function))
+        child = node.children[function] = Node(function, line)
+        _add_up(child, group)
+        yield child, group
+
+
+def _add_chain(node: Node, entry: _Entry, depth: int, functions: Functions) -> None:
+    """What is left of the only stack of a node."""
+    stack, time, _ = entry
+    known = functions.known
+    for frame in stack[depth:]:
+        function, line = known.get(frame) or functions.of_frame(frame)
+        child = node.children[function] = Node(function, line)
+        child.total, child.states, child.n = time, node.states, node.n
+        node = child
+    node.self_time += time
 
 
 def columns_of(
@@ -171,10 +205,14 @@ def _ordered(root: Node, least: float) -> tuple[list[Node], list[int]]:
         here = len(order)
         order.append(node)
         parents.append(parent)
-        if children := node.children:
+        children = node.children
+        if len(children) == 1:
+            (child,) = children.values()
+            if child.total >= least:
+                stack.append((child, here))
+        elif children:
             kept = [child for child in children.values() if child.total >= least]
-            if len(kept) > 1:
-                kept.sort(key=_total)
+            kept.sort(key=_total)
             stack += [(child, here) for child in kept]
     return order, parents
 
@@ -192,7 +230,7 @@ def frames_json(frames: Iterable[Frame]) -> list[list[object]]:
     return [[frame.function, frame.file, frame.first_line, kind_of(frame.file)] for frame in frames]
 
 
-def total_of(weights: Weights) -> Weight:
+def total_of(weights: Mapping[Any, Weight]) -> Weight:
     """All stacks together."""
     total = Weight()
     for weight in weights.values():

@@ -8,8 +8,9 @@ from ..analysis.places import caller_in, kind_of
 from .holders import Held, holders_of, ready_times
 from .lanes import CHILDREN, Lane, Piece, lanes_of
 from .looks import BLOCKED, RUNNING, Look, looks_of
-from .reading import ID_SEPARATOR, SAMPLE_COLUMNS, Reader, TraceData, sample_of
+from .reading import ID_SEPARATOR, MAX_EXPORT_NS, SAMPLE_COLUMNS, Reader, TraceData, sample_of
 from .selection import Choice, scope_of
+from .span_lanes import with_unseen_spans
 from .trace_answers import frame_json
 
 MAX_HOLDERS = 50
@@ -23,10 +24,15 @@ def lanes_json(connection: sqlite3.Connection, reader: Reader, data: TraceData) 
     stacks = reader.stacks(connection, {sample.stack for sample in data.samples})
     frames = reader.frames(connection, {frame for stack in stacks.values() for frame in stack})
     parents = {span.row.span_id: span.row.parent_id for span in data.spans}
-    lanes = lanes_of(data.looks, stacks, frames, parents)
+    times = {span.row.span_id: (time.begin_ns, time.end_ns) for span, time in zip(data.spans, data.times, strict=True)}
+    lanes = with_unseen_spans(lanes_of(data.looks, stacks, frames, parents), parents, times)
+    naming = {lane.task.process for lane in lanes if lane.task.name}  # processes whose samples name their tasks
     numbers: dict[int, int] = {}
     used: dict[int, int] = {}
-    content = [_lane_json(connection, data, lane, numbers, reader) for lane in lanes]
+    content = [
+        {**_named(data, lane, lane.task.process in naming), **_lane_json(connection, data, lane, numbers, reader)}
+        for lane in lanes
+    ]
     paths = [[used.setdefault(frame, len(used)) for frame in stacks[stack]] for stack in numbers]
     return {
         "duration_us": (data.end_ns - data.begin_ns) // 1000,
@@ -49,8 +55,6 @@ def _lane_json(
     waiting = reader.frames(connection, [by.frame])[by.frame] if by else None
     service, process = _process(connection, lane.task.process)
     return {
-        "name": lane.task.name or thread or "thread",
-        "is_task": bool(lane.task.name),
         "thread": thread,
         "service": service,
         "process": process,
@@ -73,6 +77,16 @@ def _lane_json(
             "stack": [_number(piece, numbers) for piece in lane.pieces],
         },
     }
+
+
+def _named(data: TraceData, lane: Lane, tasks_have_names: bool) -> dict[str, str]:
+    """What a lane is called, and what kind of thing that is."""
+    if lane.task.name:
+        return {"name": lane.task.name, "kind": "task"}
+    span = data.index_of.get(lane.task.span_id)
+    if span is not None and (lane.is_unseen or not tasks_have_names):
+        return {"name": data.spans[span].row.name, "kind": "parent" if lane.is_unseen else "span"}
+    return {"name": lane.task.thread.split(ID_SEPARATOR)[0] or "thread", "kind": "thread"}
 
 
 def _number(piece: Piece, numbers: dict[int, int]) -> int:
@@ -113,9 +127,9 @@ def _running_looks(connection: sqlite3.Connection, ready: dict[tuple[int, str], 
         times = [time for (of, _), spans in ready.items() if of == process for span in spans for time in span]
         begin, end = min(times), max(times)
         rows = connection.execute(
-            f"SELECT {SAMPLE_COLUMNS} FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ? "
+            f"SELECT {SAMPLE_COLUMNS} FROM sample WHERE resource = ? AND last_ns BETWEEN ? AND ? AND first_ns <= ? "
             "AND state IN (?, ?) LIMIT ?",
-            (process, begin, end + LOOK_NS, RUNNING, BLOCKED, MAX_NEIGHBOURS),
+            (process, begin, end + MAX_EXPORT_NS, end + LOOK_NS, RUNNING, BLOCKED, MAX_NEIGHBOURS),
         )
         looks = looks_of(map(sample_of, rows))
         found += [part for look in looks if (part := look.within(begin, end))]

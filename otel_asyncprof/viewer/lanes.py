@@ -43,6 +43,7 @@ class Lane:
     depth: int = 0
     awaited_by: AwaitedBy | None = None
     spans: set[bytes] = field(default_factory=set)
+    is_unseen: bool = False  # of a span that was never seen itself
 
     @property
     def begin_ns(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..analysis.findings import percentile
-from .reading import traces_with
+from .reading import MANY_SPANS, traces_with
 from .summaries import summary
 
 MAX_SCATTER = 5000
@@ -85,10 +85,12 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     """The list."""
     with_function = traces_with(connection, chosen.function, chosen.file) if chosen.function else set()
     where, values = _where(chosen, with_function)
-    matching = connection.execute(
+    operations = _operations(connection, chosen, with_function)
+    matching = [one for one in operations if chosen.operation in (None, one["name"])]
+    scatter = connection.execute(
         f"SELECT t.trace_id, t.start_ns, t.duration_ns, t.errors > 0 FROM trace t WHERE {where} "
-        "ORDER BY t.duration_ns DESC",
-        values,
+        "ORDER BY t.duration_ns DESC LIMIT ?",
+        [*values, MAX_SCATTER],
     ).fetchall()
     order = SORTS[chosen.sort]
     rows = connection.execute(
@@ -99,20 +101,20 @@ def trace_list_json(connection: sqlite3.Connection, chosen: TraceFilter, revisio
     listed = []
     for row in rows:
         missing = row[-1] is None
-        listed.append(_row_json(connection, row, worked_out=not missing or left > 0))
+        worked_out = not missing or (left > 0 and row[6] < MANY_SPANS)
+        listed.append(_row_json(connection, row, worked_out=worked_out))
         left -= missing
-    scatter = matching[:MAX_SCATTER]
     return {
         "revision": revision,
-        "total": len(matching),
+        "total": sum(one["runs"] for one in matching),
         "traces": listed,
         "scatter": {
-            "start_us": [start // 1000 for _, start, _, _ in scatter],
-            "duration_us": [duration // 1000 for _, _, duration, _ in scatter],
-            "error": [error for _, _, _, error in scatter],
-            "trace_id": [trace_id.hex() for trace_id, _, _, _ in scatter],
+            "start_us": [row[1] // 1000 for row in scatter],
+            "duration_us": [row[2] // 1000 for row in scatter],
+            "error": [row[3] for row in scatter],
+            "trace_id": [row[0].hex() for row in scatter],
         },
-        "operations": operations_json(connection, chosen, with_function),
+        "operations": operations[:MAX_OPERATIONS],
     }
 
 
@@ -136,33 +138,33 @@ def _row_json(connection: sqlite3.Connection, row: Sequence[Any], *, worked_out:
     }
 
 
-def operations_json(
-    connection: sqlite3.Connection, chosen: TraceFilter, with_function: Iterable[bytes] = ()
-) -> list[dict[str, Any]]:
+def operations_json(connection: sqlite3.Connection, chosen: TraceFilter) -> list[dict[str, Any]]:
     """The operations of the traces that match, but for the operation itself; the most time first."""
+    return _operations(connection, chosen, ())[:MAX_OPERATIONS]
+
+
+def _operations(
+    connection: sqlite3.Connection, chosen: TraceFilter, with_function: Iterable[bytes]
+) -> list[dict[str, Any]]:
+    """All of them; those that are shown with their percentiles."""
     where, values = _where(chosen, with_function, with_operation=False)
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for service, name, duration, errors in connection.execute(
-        f"SELECT t.service, t.operation, t.duration_ns, t.errors > 0 FROM trace t WHERE {where}", values
-    ):
-        found.setdefault((service, name), []).append((duration, errors))
+    rows = connection.execute(
+        "SELECT t.service, t.operation, COUNT(*), SUM(t.errors > 0), SUM(t.duration_ns), MAX(t.duration_ns) "
+        f"FROM trace t WHERE {where} GROUP BY t.service, t.operation ORDER BY 5 DESC, 1, 2",
+        values,
+    ).fetchall()
+    one_of = (
+        f"SELECT t.duration_ns FROM trace t WHERE {where} AND t.service = ? AND t.operation = ? "
+        "ORDER BY t.duration_ns LIMIT 1 OFFSET ?"
+    )
     operations: list[dict[str, Any]] = []
-    for (service, name), runs in found.items():
-        durations = sorted(duration for duration, _ in runs)
-        operations.append(
-            {
-                "service": service,
-                "name": name,
-                "runs": len(runs),
-                "errors": sum(error for _, error in runs),
-                "total_us": sum(durations) // 1000,
-                "p50_us": percentile(durations, 0.5) // 1000,
-                "p95_us": percentile(durations, 0.95) // 1000,
-                "max_us": durations[-1] // 1000,
-            }
-        )
-    operations.sort(key=lambda item: (-item["total_us"], item["service"], item["name"]))
-    return operations[:MAX_OPERATIONS]
+    for service, name, runs, errors, total, longest in rows:
+        found = {"service": service, "name": name, "runs": runs, "errors": errors, "total_us": total // 1000}
+        for key, share in (("p50_us", 0.5), ("p95_us", 0.95)) if len(operations) < MAX_OPERATIONS else ():
+            rank = percentile(range(runs), share)
+            found[key] = connection.execute(one_of, [*values, service, name, rank]).fetchone()[0] // 1000
+        operations.append(found | {"max_us": longest // 1000})
+    return operations
 
 
 def resource_services(connection: sqlite3.Connection) -> list[str]:

@@ -12,7 +12,7 @@ from .list_answers import SORTS as TRACE_SORTS
 from .list_answers import TraceFilter
 from .looks import STATES
 from .query_answers import SORTS as QUERY_SORTS
-from .query_answers import QueryFilter
+from .query_sums import QueryFilter
 from .selection import ALL, ELAPSED, PARTS, SCOPES, SELF, WEIGHTS, Choice
 from .stack_answers import View
 
@@ -164,6 +164,7 @@ def stack_view(query: QueryParams) -> View:
         focus=given.text("focus") or "",
         hide=given.text("hide") or "",
         libraries=given.choice("library", ("0", "1"), "1") == "1",
+        recursion=given.choice("recursion", ("0", "1"), "1") == "1",
         prune=prune,
     )
 

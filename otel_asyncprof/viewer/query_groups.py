@@ -1,4 +1,4 @@
-"""Runs of statements -> one group for each statement, with its callers."""
+"""Runs of one statement -> its callers, its operations and how long it takes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,20 +7,16 @@ from functools import cached_property
 from operator import attrgetter
 
 from ..analysis.findings import percentile
-from .waterfall import N_PLUS_ONE_RUNS
 
 
 @dataclass(slots=True)
 class Run:
     """One run of a statement."""
 
-    query: int
     trace_id: bytes
     span_id: bytes
-    parent_id: bytes | None
     start_ns: int
     duration_ns: int
-    is_error: bool
     operation: str
     service: str
     caller: int | None = None  # number of a frame
@@ -49,8 +45,7 @@ class CallerGroup:
 class Group:
     """All runs of one statement."""
 
-    def __init__(self, query: int, runs: Iterable[Run]) -> None:
-        self.query = query
+    def __init__(self, runs: Iterable[Run]) -> None:
         self.runs = sorted(runs, key=attrgetter("duration_ns", "start_ns"))
 
     @cached_property
@@ -66,21 +61,6 @@ class Group:
     def percentile_ns(self, share: float) -> int:
         """The duration that this share of the runs does not exceed."""
         return percentile(self.durations_ns, share)
-
-    @property
-    def n_errors(self) -> int:
-        """Runs that failed."""
-        return sum(run.is_error for run in self.runs)
-
-    def most_repeated(self) -> tuple[int, Run] | None:
-        """The most runs under one parent, with one of them; None when that is no sign of an N+1."""
-        counts = Counter((run.trace_id, run.parent_id) for run in self.runs if run.parent_id is not None)
-        if not counts:
-            return None
-        parent, most = max(counts.items(), key=lambda item: item[1])
-        if most < N_PLUS_ONE_RUNS:
-            return None
-        return most, next(run for run in self.runs if (run.trace_id, run.parent_id) == parent)
 
     def callers(self) -> list[CallerGroup]:
         """Exact and sampled ones apart, the most runs first."""
@@ -109,11 +89,3 @@ class Group:
         return (
             [(1 << bucket, counts.get(bucket, 0)) for bucket in range(min(counts), max(counts) + 1)] if counts else []
         )
-
-
-def grouped(runs: Iterable[Run]) -> list[Group]:
-    """One group for each statement, the most time first."""
-    found: dict[int, list[Run]] = {}
-    for run in runs:
-        found.setdefault(run.query, []).append(run)
-    return sorted((Group(query, own) for query, own in found.items()), key=lambda group: (-group.total_ns, group.query))

@@ -18,8 +18,13 @@ from .splits import SpanSplit, SpanTime, splits_of
 from .waterfall import Placed, SpanRow, placed
 
 MAX_CACHED_TRACES = 8
-MAX_CACHED_SAMPLES = 20_000  # of a trace that is kept
-MAX_CACHED_FRAMES = 200_000
+MANY_SPANS = (
+    500  # a trace of so many takes longer than a click may: it lies ready, and while it grows is as it was before
+)
+MAX_CACHED_ROWS = 40_000  # spans and samples of all traces that are kept
+MAX_CACHED_FRAMES = 100_000
+MAX_CACHED_STACKS = 25_000
+MAX_EXPORT_NS = 600 * 10**9  # between a sample's first and last observation
 _CHUNK = 500  # placeholders of one statement
 ID_SEPARATOR = "\x1f"  # between a thread's name and its id
 
@@ -50,6 +55,11 @@ class TraceData:
 
     def __post_init__(self) -> None:
         self.index_of = {span.row.span_id: index for index, span in enumerate(self.spans)}
+
+    @property
+    def size(self) -> int:
+        """How much it is to keep."""
+        return len(self.spans) + len(self.samples)
 
     @cached_property
     def begin_ns(self) -> int:
@@ -112,7 +122,7 @@ class Reader:
         self._frames: dict[int, Frame] = {}
         self._stacks: dict[int, Stack] = {}
         self._callers: dict[int, int] = {}
-        self._traces: OrderedDict[tuple[bytes, int, int, int], TraceData] = OrderedDict()
+        self._traces: OrderedDict[bytes, tuple[_State, TraceData]] = OrderedDict()
         self._lock = Lock()
 
     def forget(self) -> None:
@@ -122,32 +132,34 @@ class Reader:
             self._traces.clear()
 
     def trace(self, connection: sqlite3.Connection, trace_id: bytes) -> TraceData | None:
-        """A trace; None when there is none."""
-        key = _key(connection, trace_id)
-        if key is None:
+        """A trace; None when there is none. A large one that has just changed is as it was when it was last settled."""
+        state = _state(connection, trace_id)
+        if state is None:
             return None
         with self._lock:
-            known = self._traces.get(key)
-            if known is not None:
-                self._traces.move_to_end(key)
-                return known
+            known = self._traces.get(trace_id)
+            if known is not None and (known[0] == state or (not state.settled and state.spans >= MANY_SPANS)):
+                self._traces.move_to_end(trace_id)
+                return known[1]
         data = read_trace(connection, trace_id)
         if data is not None:
-            self._keep(key, data)
+            self._keep(state, data)
         return data
 
     def keep(self, connection: sqlite3.Connection, data: TraceData) -> None:
         """Has a trace that was just read at hand for the next answer."""
-        if (key := _key(connection, data.trace_id)) is not None:
-            self._keep(key, data)
+        if (state := _state(connection, data.trace_id)) is not None:
+            self._keep(state, data)
 
-    def _keep(self, key: tuple[bytes, int, int, int], data: TraceData) -> None:
-        if len(data.samples) > MAX_CACHED_SAMPLES:
+    def _keep(self, state: "_State", data: TraceData) -> None:
+        if data.size > MAX_CACHED_ROWS:
             return
         with self._lock:
-            self._traces[key] = data
-            while len(self._traces) > MAX_CACHED_TRACES:
-                self._traces.popitem(last=False)
+            self._traces[data.trace_id] = state, data
+            self._traces.move_to_end(data.trace_id)
+            rows = sum(kept.size for _, kept in self._traces.values())
+            while len(self._traces) > MAX_CACHED_TRACES or rows > MAX_CACHED_ROWS:
+                rows -= self._traces.popitem(last=False)[1][1].size
 
     def stacks(self, connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Stack]:
         """The stacks of these numbers as numbers of frames, root first. Their frames can be asked for afterwards."""
@@ -161,7 +173,7 @@ class Reader:
             needed = {frame for number in missing if number in stacks for frame in stacks[number]}
             self._read_frames(connection, needed - frames.keys(), frames)
         found = {number: stacks[number] for number in wanted if number in stacks}
-        if len(frames) > MAX_CACHED_FRAMES or len(stacks) > MAX_CACHED_FRAMES:
+        if len(frames) > MAX_CACHED_FRAMES or len(stacks) > MAX_CACHED_STACKS:
             with self._lock:  # answers under way keep the old ones
                 self._frames = dict(frames) if len(frames) <= MAX_CACHED_FRAMES else {}
                 self._stacks, self._callers = {}, {}
@@ -194,10 +206,21 @@ class Reader:
         return {number: known[number] for number in wanted if number in known}
 
 
-def _key(connection: sqlite3.Connection, trace_id: bytes) -> tuple[bytes, int, int, int] | None:
+@dataclass(frozen=True, slots=True)
+class _State:
     """What changes when a trace does."""
-    row = connection.execute("SELECT spans, samples, end_ns FROM trace WHERE trace_id = ?", (trace_id,)).fetchone()
-    return (trace_id, *row) if row is not None else None
+
+    spans: int
+    samples: int
+    end_ns: int
+    settled: bool = field(compare=False)
+
+
+def _state(connection: sqlite3.Connection, trace_id: bytes) -> _State | None:
+    row = connection.execute(
+        "SELECT spans, samples, end_ns, summary IS NOT NULL FROM trace WHERE trace_id = ?", (trace_id,)
+    ).fetchone()
+    return _State(*row) if row is not None else None
 
 
 def _by_number(connection: sqlite3.Connection, statement: str, numbers: Iterable[int]) -> Iterable[Sequence[Any]]:

@@ -91,6 +91,7 @@ def _delete_unused(connection: sqlite3.Connection) -> None:
     for (packed,) in connection.execute("SELECT frames FROM stack"):
         frames.update(array("I", packed))
     connection.executemany("INSERT INTO used VALUES (?)", [(frame,) for frame in frames])
-    connection.execute("INSERT OR IGNORE INTO used SELECT DISTINCT caller FROM span WHERE caller IS NOT NULL")
+    for name in ("caller", "sampled_caller"):
+        connection.execute(f"INSERT OR IGNORE INTO used SELECT DISTINCT {name} FROM span WHERE {name} IS NOT NULL")
     connection.execute("DELETE FROM frame WHERE id NOT IN (SELECT frame FROM used)")
     connection.execute("DROP TABLE used")

@@ -3,9 +3,10 @@
 import sqlite3
 from pathlib import Path
 
-VERSION = 1  # of the tables; a database of another version is made anew
+VERSION = 2  # of the tables; a database of another version is made anew
 BUSY_SECONDS = 10.0
 
+# Indices that end in _runs and _sums hold all that answers add up, so that these read no rows, which are large.
 _TABLES = """
 CREATE TABLE resource(id INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL UNIQUE, service TEXT NOT NULL);
 CREATE TABLE query(id INTEGER PRIMARY KEY AUTOINCREMENT, statement TEXT NOT NULL, system TEXT NOT NULL,
@@ -16,8 +17,10 @@ CREATE INDEX frame_file ON frame(file);
 CREATE TABLE stack(id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, frames BLOB NOT NULL);
 CREATE TABLE span(trace_id BLOB NOT NULL, span_id BLOB NOT NULL, parent_id BLOB, resource INTEGER NOT NULL,
     name TEXT NOT NULL, kind INTEGER NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
-    error INTEGER NOT NULL, query INTEGER, caller INTEGER, PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
-CREATE INDEX span_query ON span(query, start_ns) WHERE query IS NOT NULL;
+    error INTEGER NOT NULL, query INTEGER, caller INTEGER, sampled_caller INTEGER,
+    PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
+CREATE INDEX span_runs ON span(query, start_ns, end_ns, error, resource, caller, sampled_caller, parent_id)
+    WHERE query IS NOT NULL;
 CREATE INDEX span_name ON span(name, resource);
 CREATE TABLE detail(trace_id BLOB NOT NULL, span_id BLOB NOT NULL, content TEXT NOT NULL,
     PRIMARY KEY(trace_id, span_id)) WITHOUT ROWID;
@@ -25,17 +28,20 @@ CREATE TABLE trace(trace_id BLOB PRIMARY KEY, root BLOB NOT NULL, operation TEXT
     start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, spans INTEGER NOT NULL,
     errors INTEGER NOT NULL, queries INTEGER NOT NULL, samples INTEGER NOT NULL, complete INTEGER NOT NULL,
     summary TEXT) WITHOUT ROWID;
-CREATE INDEX trace_duration ON trace(duration_ns);
-CREATE INDEX trace_start ON trace(start_ns);
+CREATE INDEX trace_runs ON trace(service, operation, duration_ns, start_ns, errors);
+CREATE INDEX trace_duration ON trace(duration_ns, start_ns, errors);
+CREATE INDEX trace_sums ON trace(spans, samples);
+CREATE INDEX trace_operation ON trace(trace_id, operation);
+CREATE INDEX trace_start ON trace(start_ns, queries);
 CREATE INDEX trace_end ON trace(end_ns);
 CREATE INDEX trace_unsettled ON trace(trace_id) WHERE summary IS NULL;
 CREATE TABLE sample(id INTEGER PRIMARY KEY, trace_id BLOB, span_id BLOB, resource INTEGER NOT NULL,
     stack INTEGER NOT NULL, state TEXT NOT NULL, task TEXT NOT NULL, thread TEXT NOT NULL, thread_id INTEGER NOT NULL,
     first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, n INTEGER NOT NULL, wall_ns INTEGER NOT NULL,
     cpu_ns INTEGER NOT NULL, wall BLOB NOT NULL, cpu BLOB NOT NULL);
-CREATE INDEX sample_span ON sample(trace_id, span_id) WHERE trace_id IS NOT NULL;
+CREATE INDEX sample_span ON sample(trace_id, span_id, n) WHERE trace_id IS NOT NULL;
 CREATE INDEX sample_time ON sample(resource, last_ns);
-CREATE INDEX sample_stack ON sample(stack);
+CREATE INDEX sample_sums ON sample(stack, state, wall_ns, cpu_ns, n, last_ns, resource);
 """
 NAMES = ("resource", "query", "frame", "stack", "span", "detail", "trace", "sample")
 

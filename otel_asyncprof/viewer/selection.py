@@ -7,12 +7,13 @@ from typing import Any
 
 from ..analysis.findings import percentile
 from ..formats.stack_sample import Frame
-from .flame import Stack, Weight
+from .flame import Stack, Weight, total_of
 from .looks import STATES, Look, Sample, shared_time
 from .reading import Reader, TraceData
 from .splits import scaled_down
 
 MAX_TRACES = 1000  # of an operation that are read for one answer: the newest
+MAX_STACKS = 20_000  # of sums: those with the most time; of the others their time alone is told
 WEIGHTS = ELAPSED, TASK, CPU = ("elapsed", "task", "cpu")
 SCOPES = SELF, CHILDREN, TRACE = ("self", "children", "trace")
 ALL, SLOW, FAST = PARTS = ("all", "slow", "fast")
@@ -54,6 +55,7 @@ class Chosen:
     samples: int = 0
     runs: int = 1
     traces: list[bytes] = field(default_factory=list)
+    others: Weight = field(default_factory=Weight)  # of stacks that are too many to be told
 
     def add(self, stack: int, state: str, time: float, n: int) -> None:
         """Another time on a stack."""
@@ -67,6 +69,8 @@ class Chosen:
         """Looks the stacks up."""
         self.numbered = reader.stacks(connection, self.by_stack)
         self.weights = {stack: self.by_stack[number] for number, stack in self.numbered.items()}
+        if self.others.n:
+            self.weights[()] = self.others
         self.frames = reader.frames(connection, {frame for stack in self.weights for frame in stack})
         return self
 
@@ -203,10 +207,21 @@ def _add_sums(found: Chosen, connection: sqlite3.Connection, choice: Choice) -> 
     if choice.task is not None:
         where += " AND p.task = :task"
         values["task"] = choice.task
-    rows = connection.execute(
-        f"SELECT p.stack, p.state, SUM({column}), SUM(p.n) FROM {source} WHERE {where} GROUP BY p.stack, p.state",
-        values,
-    )
-    for stack, state, time, n in rows:
-        if state in choice.states and time:
-            found.add(stack, state, float(time), n)
+    where += f" AND {column} > 0 AND p.state IN ({', '.join(repr(state) for state in sorted(choice.states))})"
+    heaviest = ""
+    if connection.execute("SELECT COUNT(*) > ? FROM stack", (MAX_STACKS,)).fetchone()[0]:
+        heaviest = (
+            f"AND p.stack IN (SELECT p.stack FROM {source} WHERE {where} "
+            f"GROUP BY p.stack ORDER BY SUM({column}) DESC LIMIT {MAX_STACKS})"
+        )
+    sums = f"p.state, SUM({column}), SUM(p.n) FROM {source} WHERE {where}"
+    for stack, state, time, n in connection.execute(
+        f"SELECT p.stack, {sums} {heaviest} GROUP BY p.stack, p.state", values
+    ):
+        found.add(stack, state, float(time), n)
+    if heaviest:
+        told = total_of(found.by_stack)
+        for state, time, n in connection.execute(f"SELECT {sums} GROUP BY p.state", values):
+            found.others.add(state, time - told.states[STATES.index(state)], n)
+        found.others.n -= told.n
+        found.samples += found.others.n

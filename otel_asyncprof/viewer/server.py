@@ -107,7 +107,7 @@ class Viewer:
                 html_of=options.html_of,
             ),
         )
-        self.store.settle = partial(settle, prepare=self.api.prepare)
+        self.store.settle = partial(settle, reader=self.api.reader, prepare=self.api.prepare)
         apps: list[tuple[ASGIApp, socket.socket]] = [(self._page_app(), page)]
         if http is not None:
             apps.append((receiver(self.intake, self.access), http))

@@ -149,6 +149,16 @@ def scaled_down(sums: Mapping[str, float], most: float) -> dict[str, float]:
     return {state: value * factor for state, value in sums.items() if value * factor > 0}
 
 
+def heaviest_stacks(samples: Iterable[Sample], spans: set[bytes]) -> dict[bytes, int]:
+    """For each span the stack with the most time."""
+    sums: dict[bytes, dict[int, int]] = {}
+    for sample in samples:
+        if sample.span_id in spans:
+            of_span = sums.setdefault(sample.span_id, {})
+            of_span[sample.stack] = of_span.get(sample.stack, 0) + max(sample.wall_ns, sample.cpu_ns)
+    return {span: max(stacks, key=lambda stack: (stacks[stack], -stack)) for span, stacks in sums.items()}
+
+
 def rounded(split: Mapping[str, float], duration_ns: int, *, own: bool = False) -> dict[str, int]:
     """Whole microseconds that add up to the duration's; what is left is `not_sampled`."""
     duration = duration_ns // 1000

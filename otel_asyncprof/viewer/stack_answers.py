@@ -9,7 +9,7 @@ from .function_table import MAX_ROWS, function_rows
 from .looks import STATES
 from .selection import Chosen, NothingThere
 from .splits import rounded
-from .stack_filter import Pattern, callees_of, callers_of, focused, hidden, without_libraries
+from .stack_filter import Pattern, callees_of, callers_of, focused, hidden, without_libraries, without_recursion
 
 MAX_EXAMPLES = 20
 
@@ -24,6 +24,7 @@ class View:
     focus: str = ""
     hide: str = ""
     libraries: bool = True
+    recursion: bool = True
     prune: float = PRUNE
 
 
@@ -36,13 +37,15 @@ def filtered(found: Chosen, view: View) -> Weights:
         weights = hidden(weights, Pattern(view.hide).among(weights, found.frames))
     if not view.libraries:
         weights = without_libraries(weights, found.frames)
+    if not view.recursion:
+        weights = without_recursion(weights, found.frames)
     return weights
 
 
 def tree_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:
     """The tree in columns."""
     functions = Functions(found.frames, by_line=view.by_line)
-    root = tree_of(weights, functions, inverted=view.inverted)
+    root = tree_of(weights, functions, inverted=view.inverted, prune=view.prune)
     matching: set[int] = set()
     pattern = Pattern(view.find) if view.find else None
     matched, in_matching = set(), 0.0

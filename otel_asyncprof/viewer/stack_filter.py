@@ -70,6 +70,28 @@ def without_libraries(weights: Weights, frames: Mapping[int, Frame]) -> dict[Sta
     )
 
 
+def without_recursion(weights: Weights, frames: Mapping[int, Frame]) -> dict[Stack, Weight]:
+    """The stacks with each function once: what lies between two calls of it is left out, with the outer call."""
+    used = {frame for stack in weights for frame in stack}
+    functions = {frame: frames[frame]._replace(line=0) for frame in used}
+    return _merged([(_collapsed(stack, functions), weight) for stack, weight in weights.items()])
+
+
+def _collapsed(stack: Stack, functions: Mapping[int, Frame]) -> Stack:
+    kept: list[int] = []
+    place: dict[Frame, int] = {}
+    for frame in stack:
+        function = functions[frame]
+        at = place.get(function)
+        if at is not None:
+            for inner in kept[at:]:
+                place.pop(functions[inner], None)
+            del kept[at:]
+        place[function] = len(kept)
+        kept.append(frame)
+    return tuple(kept)
+
+
 def callers_of(weights: Weights, function: tuple[str, str], frames: Mapping[int, Frame]) -> dict[Stack, Weight]:
     """Each stack up to the outermost call of a function: its callers, when the tree is inverted."""
     return _merged([(stack[: at + 1], weight) for stack, weight, at in _outermost(weights, function, frames)])

@@ -18,6 +18,8 @@ MAX_AT_ONCE = 100_000  # of these in one transaction
 MAX_READ_SECONDS = 20.0
 MAX_IDLE_READERS = 4
 SETTLE_SECONDS = 0.5  # after the last change of a trace its summary is worked out
+MAX_UNSETTLED_SECONDS = 2.0  # and so often while more keeps coming
+SETTLE_BUDGET_SECONDS = 0.2  # for all of that at once
 MAX_SETTLED_AT_ONCE = 50
 PRUNE_SECONDS = 20.0
 _STEPS = 200_000  # of sqlite's machine between two looks at the clock
@@ -143,6 +145,7 @@ class Store:
 
     def _run(self) -> None:
         next_prune = time.monotonic() + PRUNE_SECONDS
+        next_settle = time.monotonic() + MAX_UNSETTLED_SECONDS
         is_settled = False
         while True:
             with self._changed:
@@ -167,8 +170,10 @@ class Store:
                     self._changed.notify_all()
                 for _, done in jobs:
                     done.set()
-            elif self.settle is not None and not is_settled and not ends:
+            is_due = not (batches or jobs) or time.monotonic() >= next_settle
+            if self.settle is not None and is_due and not is_settled and not ends:
                 is_settled = self._attempt(self._settle_some) == 0
+                next_settle = time.monotonic() + MAX_UNSETTLED_SECONDS
             if ends:
                 return
 
@@ -194,10 +199,14 @@ class Store:
 
     def _settle_some(self) -> int:
         assert self.settle is not None
-        n = self.settle(self._connection, MAX_SETTLED_AT_ONCE)
-        if n:
+        deadline = time.monotonic() + SETTLE_BUDGET_SECONDS
+        settled = 0
+        while n := self.settle(self._connection, MAX_SETTLED_AT_ONCE):
+            settled += n
             self.revision += 1
-        return n
+            if time.monotonic() > deadline:
+                break
+        return settled
 
     def _prune(self) -> None:
         before = time.time_ns() - self.limits.retain_ns

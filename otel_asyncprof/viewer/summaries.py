@@ -1,12 +1,12 @@
-"""What the list says of a trace: worked out once after its last change, and kept in its row."""
+"""What lists say of a trace and of its queries: worked out once after its last change, and kept in their rows."""
 
 import json
 import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from .reading import TraceData, read_trace
-from .splits import rounded
+from .reading import Reader, TraceData, read_trace
+from .splits import heaviest_stacks, rounded
 from .waterfall import repeated
 
 Prepare = Callable[[sqlite3.Connection, TraceData], object]
@@ -35,18 +35,29 @@ def n_plus_one_json(query: int, statement: str, runs: int, parent_id: bytes, tra
     }
 
 
-def settle(connection: sqlite3.Connection, most: int, prepare: Prepare = lambda *of_trace: None) -> int:
-    """Works out summaries that are missing; how many. `prepare` gets each trace that was read for that."""
+def callers_in_samples(connection: sqlite3.Connection, reader: Reader, data: TraceData) -> dict[bytes, int]:
+    """For each query that does not say itself who asked for it, the caller on the stack with the most of its time."""
+    asked = {span.row.span_id for span in data.spans if span.row.query is not None and span.row.caller is None}
+    heaviest = heaviest_stacks(data.samples, asked)
+    callers = reader.callers_of(connection, heaviest.values())
+    return {span_id: callers[stack] for span_id, stack in heaviest.items() if stack in callers}
+
+
+def settle(connection: sqlite3.Connection, most: int, reader: Reader, prepare: Prepare = lambda *of_trace: None) -> int:
+    """Works out what is missing of traces; of how many. `prepare` gets each trace that was read for that."""
     rows = connection.execute("SELECT trace_id, root FROM trace WHERE summary IS NULL LIMIT ?", (most,)).fetchall()
-    done = []
+    done, callers = [], []
     for trace_id, root in rows:
         data = read_trace(connection, trace_id)
         summary = json.dumps(summary_of(data, root)) if data is not None else "{}"
         if data is not None:
             prepare(connection, data)
+            found = callers_in_samples(connection, reader, data)
+            callers += [(caller, trace_id, span_id) for span_id, caller in found.items()]
         done.append((summary, trace_id))
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany("UPDATE trace SET summary = ? WHERE trace_id = ?", done)
+    connection.executemany("UPDATE span SET sampled_caller = ? WHERE trace_id = ? AND span_id = ?", callers)
     connection.execute("COMMIT")
     return len(rows)
 

@@ -10,10 +10,9 @@ from ..analysis.findings import percentile
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
 from .decoding import CLIENT, browser_safe
-from .looks import Sample
-from .reading import Reader, TraceData
+from .reading import MAX_EXPORT_NS, Reader, TraceData
 from .selection import NothingThere
-from .splits import rounded
+from .splits import heaviest_stacks, rounded
 from .summaries import n_plus_one_json
 from .thin import Facts, explanation
 from .waterfall import critical_path, repeated
@@ -122,16 +121,6 @@ def _callers(
     }
 
 
-def heaviest_stacks(samples: list[Sample], spans: set[bytes]) -> dict[bytes, int]:
-    """For each span the stack with the most time."""
-    sums: dict[bytes, dict[int, int]] = {}
-    for sample in samples:
-        if sample.span_id in spans:
-            of_span = sums.setdefault(sample.span_id, {})
-            of_span[sample.stack] = of_span.get(sample.stack, 0) + max(sample.wall_ns, sample.cpu_ns)
-    return {span: max(stacks, key=lambda stack: (stacks[stack], -stack)) for span, stacks in sums.items()}
-
-
 def span_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, span_id: bytes) -> dict[str, Any]:
     """One span with all that it carries."""
     index = data.index_of.get(span_id)
@@ -185,8 +174,8 @@ def thin_json(
     row, times = data.spans[index].row, data.times[index]
     seen = data.splits[index].samples if samples is None else samples
     around = connection.execute(
-        "SELECT EXISTS(SELECT 1 FROM sample WHERE resource = ? AND last_ns >= ? AND first_ns <= ?)",
-        (row.resource, row.start_ns - 10**9, row.end_ns + 10**9),
+        "SELECT EXISTS(SELECT 1 FROM sample WHERE resource = ? AND last_ns BETWEEN ? AND ? AND first_ns <= ?)",
+        (row.resource, row.start_ns - 10**9, row.end_ns + MAX_EXPORT_NS, row.end_ns + 10**9),
     ).fetchone()[0]
     runs, with_samples = connection.execute(
         "SELECT COUNT(*), COALESCE(SUM(EXISTS(SELECT 1 FROM sample p WHERE p.trace_id = s.trace_id AND "

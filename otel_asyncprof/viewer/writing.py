@@ -9,10 +9,10 @@ from typing import Any
 from ..formats.stack_sample import Frame
 from .decoding import Batch, NewSample, NewSpan
 
-MAX_KNOWN = 100_000  # entries of each table whose numbers are kept in memory
+MAX_KNOWN = 50_000  # entries of each table whose numbers are kept in memory
 
 _SPAN = """INSERT OR REPLACE INTO span(trace_id, span_id, parent_id, resource, name, kind, start_ns, end_ns, error,
-    query, caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    query, caller, sampled_caller) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""
 _DETAIL = "INSERT OR REPLACE INTO detail(trace_id, span_id, content) VALUES (?, ?, ?)"
 _SAMPLE = """INSERT INTO sample(trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns,
     n, wall_ns, cpu_ns, wall, cpu) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -24,6 +24,8 @@ _SUMS = """SELECT COUNT(*), SUM(error), SUM(query IS NOT NULL), MAX(end_ns) FROM
 _TRACE = """INSERT OR REPLACE INTO trace(trace_id, root, operation, service, start_ns, end_ns, duration_ns, spans,
     errors, queries, samples, complete, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"""
 
+_UNSETTLE = "UPDATE span SET sampled_caller = NULL WHERE trace_id = ? AND sampled_caller IS NOT NULL"
+
 
 class Writer:
     """Used by one thread. Keeps the numbers of what recurs."""
@@ -33,7 +35,8 @@ class Writer:
         self._resources: dict[str, int] = {}
         self._queries: dict[tuple[str, str], int] = {}
         self._frames: dict[Frame, int] = {}
-        self._stacks: dict[tuple[Frame, ...], int] = {}
+        self._stacks: dict[bytes, int] = {}  # by their digests
+        self._same: dict[int, int] = {}  # by the identity of a tuple of frames, while its batch is written
 
     def forget(self) -> None:
         """After entries have been deleted their numbers must not be used again."""
@@ -58,6 +61,8 @@ class Writer:
             connection.execute("ROLLBACK")
             self.forget()
             raise
+        finally:
+            self._same.clear()
 
     def _span(self, span: NewSpan) -> tuple[object, ...]:
         query = None
@@ -108,6 +113,7 @@ class Writer:
             ).fetchone()[0]
             row = (trace_id, span_id, name, service, start, last, max(end - start, 0), spans, errors, queries, samples)
             self._connection.execute(_TRACE, (*row, parent is None))
+            self._connection.execute(_UNSETTLE, (trace_id,))
 
     def _resource(self, content: str, service: str) -> int:
         number = self._resources.get(content)
@@ -144,15 +150,20 @@ class Writer:
         return number
 
     def _stack(self, frames: tuple[Frame, ...]) -> int:
-        number = self._stacks.get(frames)
+        number = self._same.get(id(frames))
+        if number is not None:
+            return number
+        packed = array("I", map(self._frame, frames)).tobytes()
+        digest = blake2b(packed, digest_size=16).digest()
+        number = self._stacks.get(digest)
         if number is None:
-            packed = array("I", map(self._frame, frames)).tobytes()
             number = self._number(
                 "INSERT INTO stack(digest, frames) VALUES (?, ?) ON CONFLICT DO UPDATE SET digest = digest "
                 "RETURNING id",
-                (blake2b(packed, digest_size=16).digest(), packed),
+                (digest, packed),
             )
-            _keep(self._stacks, frames, number)
+            _keep(self._stacks, digest, number)
+        self._same[id(frames)] = number
         return number
 
     def _number(self, statement: str, values: tuple[object, ...]) -> int:

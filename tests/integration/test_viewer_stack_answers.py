@@ -57,6 +57,47 @@ def test_a_selection_on_the_time_axis_and_of_a_task_and_of_a_state(client: Clien
     assert (part["duration_us"], part["total_us"]) == (25_000, 25_000)
 
 
+def test_stacks_that_are_too_many_are_told_as_a_sum(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with the most time are there; times and numbers of the whole stay the same."""
+    whole = client.get("/api/stacks")
+    monkeypatch.setattr("otel_asyncprof.viewer.selection.MAX_STACKS", 2)
+    part = client.get("/api/stacks")
+    shared = ("total_us", "samples", "split")
+    assert [part[name] for name in shared] == [whole[name] for name in shared]
+    assert part["nodes"]["self_us"][0] > whole["nodes"]["self_us"][0] == 0
+    assert sum(time > 0 for time in part["nodes"]["self_us"][1:]) == 2
+    assert len(part["nodes"]["self_us"]) < len(whole["nodes"]["self_us"])
+    assert client.get("/api/functions")["total_us"] == whole["total_us"]
+
+
+def test_recursion_can_be_folded(client: Client) -> None:
+    """On request; without it every call is there."""
+    assert client.get("/api/stacks", recursion="0")["total_us"] == client.get("/api/stacks")["total_us"]
+    assert client.page("GET", "/api/stacks?recursion=x").status == 400
+
+
+@pytest.mark.parametrize(
+    "view",
+    [{}, {"hide": "fetch"}, {"library": "0"}, {"recursion": "0"}, {"state": "waiting,blocked"}, {"weight": "cpu"}],
+)
+def test_the_table_equals_the_graph(client: Client, view: dict[str, str]) -> None:
+    """For those who do not see the graph: each function has the time and the samples of its nodes."""
+    for of in ({}, {"trace": TRACE.hex()}, {"trace": SLOW_TRACE.hex()}):
+        graph = client.get("/api/stacks", **of, **view, prune=0)
+        table = client.get("/api/functions", **of, **view)
+        nodes, sums = graph["nodes"], {}
+        for index, number in enumerate(nodes["frame"]):
+            if number >= 0:
+                times = sums.setdefault(tuple(graph["frames"][number][:2]), [0, 0, 0])
+                for place, column in enumerate(("total_us", "self_us", "samples")):
+                    times[place] += nodes[column][index]
+        rows = {
+            (row["function"], row["file"]): [row["total_us"], row["self_us"], row["samples"]] for row in table["rows"]
+        }
+        assert rows == sums
+        assert (table["total_us"], table["samples"]) == (graph["total_us"], graph["samples"])
+
+
 def test_search_tells_its_share(client: Client) -> None:
     """Stacks with a match, each once."""
     found = client.get("/api/stacks", trace=TRACE.hex(), find="fetch")

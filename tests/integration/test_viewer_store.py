@@ -16,7 +16,8 @@ from recordings import MS, TRACE, recording, span, traces
 from viewer_client import Client, running_viewer
 
 from otel_asyncprof.formats.recording import Recording, to_recording
-from otel_asyncprof.viewer import api
+from otel_asyncprof.viewer import api, reading
+from otel_asyncprof.viewer.counts import Counts
 from otel_asyncprof.viewer.decoding import Batch, decoded_traces
 from otel_asyncprof.viewer.reading import Reader, TraceData
 from otel_asyncprof.viewer.retention import used_bytes
@@ -209,12 +210,126 @@ def test_a_large_trace_is_worked_out_before_anybody_asks(monkeypatch: pytest.Mon
         return whole(connection, reader, data)
 
     monkeypatch.setattr(api, "trace_json", counted)
-    monkeypatch.setattr(api, "MANY_SPANS", 2)
+    monkeypatch.setattr(reading, "MANY_SPANS", 2)
     with running_viewer(**NO_RECEIVERS) as client:
         client.load(recording())
         assert until(lambda: len(made) > 0)
         assert len(client.get(f"/api/traces/{TRACE.hex()}")["spans"]) == 2
         assert made == [TRACE]
+
+
+def test_a_large_trace_that_grows_is_answered_as_it_was_last_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody waits for it; the whole of it is there soon after."""
+    monkeypatch.setattr(reading, "MANY_SPANS", 2)
+    with running_viewer(**NO_RECEIVERS) as client:
+        client.load(recording())
+        path = f"/api/traces/{TRACE.hex()}"
+        store, settle = client.viewer.store, client.viewer.store.settle
+        assert until(lambda: settled(client))
+        assert len(client.get(path)["spans"]) == 2
+        store.settle = None
+        client.load(Recording([], [traces(span(b"N" * 8, "new", 0, 1))]))
+        assert (len(client.get(path)["spans"]), count(store, "span")) == (2, 3)
+        store.settle = settle
+        assert until(lambda: len(client.get(path)["spans"]) == 3)
+
+
+def settled(client: Client) -> bool:
+    """Whether nothing is left to be worked out."""
+    with client.viewer.store.reading() as connection:
+        left: int = connection.execute("SELECT COUNT(*) FROM trace WHERE summary IS NULL").fetchone()[0]
+    return left == 0
+
+
+def test_summaries_are_worked_out_while_more_keeps_coming(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only when it ends."""
+    monkeypatch.setattr("otel_asyncprof.viewer.store.MAX_UNSETTLED_SECONDS", 0.05)
+    with running_viewer(**NO_RECEIVERS) as client:
+        store, worked_out = client.viewer.store, client.viewer.store.settle
+        assert worked_out is not None
+        waiting: list[int] = []
+
+        def settle(connection: sqlite3.Connection, most: int) -> int:
+            waiting.append(len(store._waiting))
+            return worked_out(connection, most)
+
+        store.settle = settle
+        numbers = iter(range(1_000_000))
+
+        def settled_beside_others() -> bool:
+            for _ in range(20):
+                store.add(many(5, at_ns=time.time_ns(), first=5 * next(numbers)))
+            return any(waiting)
+
+        assert until(settled_beside_others)
+
+
+def test_the_caller_from_samples_is_the_same_before_and_after_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At first it is looked up, then it stands with its span; more samples may change it."""
+    with running_viewer(**NO_RECEIVERS) as client:
+        store, settle = client.viewer.store, client.viewer.store.settle
+        store.settle = None
+        full = recording()
+        client.load(full)
+        before = asked_by(client)
+        assert before == [("fetch_lines", False, 1)] * 2
+        store.settle = settle
+        assert until(lambda: settled(client))
+        assert count(store, "span WHERE sampled_caller IS NOT NULL") == 1
+        assert asked_by(client) == before
+        store.settle = None
+        client.load(Recording(full.profiles, []))
+        assert count(store, "span WHERE sampled_caller IS NOT NULL") == 0
+        assert asked_by(client) == before
+
+
+def asked_by(client: Client) -> list[tuple[str, bool, int]]:
+    """The callers of the only statement, in the list and on its own page."""
+    (query,) = client.get("/api/queries")["queries"]
+    found = query["callers"] + client.get(f"/api/queries/{query['query_id']}")["all_callers"]
+    return [(one["caller"]["function"], one["caller"]["exact"], one["runs"]) for one in found]
+
+
+def test_more_runs_than_can_be_added_up_are_those_of_the_newest_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list says since when; with fewer it says nothing."""
+    monkeypatch.setattr("otel_asyncprof.viewer.query_sums.MAX_RUNS", 3)
+    with running_viewer(**NO_RECEIVERS) as client:
+        for number in range(1, 4):
+            runs = [span(bytes([number, n] * 4), "SELECT", number, 9, db__query__text="SELECT 1") for n in (1, 2)]
+            for one in runs:
+                one.trace_id = bytes([number] * 16)
+            client.load(Recording([], [traces(*runs)]))
+        start_us = runs[0].start_time_unix_nano // 1000
+        found = client.get("/api/queries")
+        assert (found["since_us"], [query["runs"] for query in found["queries"]]) == (start_us - 1000, [4])
+        found = client.get("/api/queries", since_us=start_us)
+        assert (found["since_us"], [query["runs"] for query in found["queries"]]) == (None, [2])
+
+
+def test_a_statement_with_very_many_runs_shows_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says how many it leaves out; the list counts them all."""
+    monkeypatch.setattr("otel_asyncprof.viewer.query_answers.MAX_RUNS", 3)
+    runs = [span(bytes([n] * 8), "SELECT", n, n + n, db__query__text="SELECT 1") for n in range(1, 6)]
+    with running_viewer(**NO_RECEIVERS) as client:
+        client.load(Recording([], [traces(*runs)]))
+        (listed_,) = client.get("/api/queries", sort="-p95")["queries"]
+        assert (listed_["runs"], listed_["total_us"], listed_["p50_us"], listed_["max_us"]) == (5, 15_000, 3_000, 5_000)
+        found = client.get(f"/api/queries/{listed_['query_id']}")
+        assert (found["runs"], found["older_runs"], found["p50_us"], len(found["slowest"])) == (3, 2, 4_000, 3)
+
+
+def test_counting_much_is_done_less_often() -> None:
+    """A count that took long is told again for twenty times as long; one that took no time never."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE trace(spans, samples)")
+    connection.execute("CREATE TABLE sample(n)")
+    counts = Counts()
+    assert counts.now(connection, 1)["spans"] == 0
+    connection.execute("INSERT INTO trace VALUES (1, 0)")
+    assert counts.now(connection, 1)["spans"] == 0
+    assert until(lambda: counts.now(connection, 2)["spans"] == 1)
+    counts.known = (2, time.monotonic() + 3600, {"spans": 7})
+    assert counts.now(connection, 3)["spans"] == 7
 
 
 def test_a_recording_waits_until_there_is_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

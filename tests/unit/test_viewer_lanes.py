@@ -4,6 +4,7 @@ from otel_asyncprof.formats.stack_sample import Frame
 from otel_asyncprof.viewer.holders import holders_of, ready_times
 from otel_asyncprof.viewer.lanes import Lane, lanes_of
 from otel_asyncprof.viewer.looks import Look, Task
+from otel_asyncprof.viewer.span_lanes import with_unseen_spans
 
 MS = 1_000_000
 REQUEST, QUERY, OTHER = b"R" * 8, b"Q" * 8, b"O" * 8
@@ -96,6 +97,38 @@ def test_a_sibling_that_has_not_begun_yet_is_no_awaiter() -> None:
     ]
     lanes = lanes_of(looks, STACKS, FRAMES, PARENTS | {OTHER: REQUEST})
     assert [(lane.task.name, lane.depth) for lane in lanes] == [("handler", 0), ("early", 1), ("late", 1)]
+
+
+def test_a_span_that_was_never_seen_has_a_lane_when_several_tasks_below_it_were() -> None:
+    """It holds them together while they were seen; what is elsewhere, and who waits for whom, stays as it is."""
+    above, before = b"A" * 8, b"B" * 8
+    looks = [
+        look(0, 5, "elsewhere", "running", 6, before),
+        look(10, 30, "one", "waiting", 7, REQUEST),
+        look(20, 40, "two", "waiting", 1, OTHER),
+        look(40, 50, "of two", "waiting", 3, QUERY),
+        look(70, 80, "two", "running", 1, OTHER),
+    ]
+    parents = {above: None, before: None, REQUEST: above, OTHER: above, QUERY: OTHER}
+    times = {above: (5 * MS, 75 * MS)}
+    found = with_unseen_spans(lanes_of(looks, STACKS | {6: (4,), 7: (5,)}, FRAMES, parents), parents, times)
+    assert shown(found) == [
+        ("elsewhere", 0, [(0, 5, "running")]),
+        ("", 0, [(10, 50, "children"), (70, 75, "children")]),
+        ("one", 1, [(10, 30, "waiting")]),
+        ("two", 1, [(20, 40, "waiting"), (40, 50, "children"), (70, 80, "running")]),
+        ("of two", 2, [(40, 50, "waiting")]),
+    ]
+    assert [lane.awaited_by and lane.awaited_by.lane for lane in found] == [None, None, None, None, 3]
+    assert (found[1].task.span_id, found[1].is_unseen) == (above, True)
+
+
+def test_one_task_below_a_span_needs_nothing_to_hold_it() -> None:
+    """It may be the span's own."""
+    looks = [look(0, 5, "t", "running", 1, REQUEST), look(9, 12, "t", "running", 1, OTHER)]
+    parents = {b"A" * 8: None, REQUEST: b"A" * 8, OTHER: b"A" * 8}
+    found = with_unseen_spans(lanes_of(looks, STACKS, FRAMES, parents), parents, {b"A" * 8: (0, 20 * MS)})
+    assert [lane.task.name for lane in found] == ["t"]
 
 
 def test_a_task_of_another_process_is_no_awaiter() -> None:

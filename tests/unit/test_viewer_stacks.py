@@ -1,10 +1,12 @@
 """Stacks with their time become trees, tables and comparisons."""
 
+import random
+
 import pytest
 
 from otel_asyncprof.formats.stack_sample import Frame
 from otel_asyncprof.viewer.comparison import Half, compared, over_represented
-from otel_asyncprof.viewer.flame import Functions, Weight, columns_of, tree_of
+from otel_asyncprof.viewer.flame import Functions, Node, Weight, columns_of, tree_of
 from otel_asyncprof.viewer.function_table import function_rows, margin
 from otel_asyncprof.viewer.stack_filter import (
     Pattern,
@@ -13,6 +15,7 @@ from otel_asyncprof.viewer.stack_filter import (
     focused,
     hidden,
     without_libraries,
+    without_recursion,
 )
 
 US = 1000
@@ -74,6 +77,34 @@ def test_light_nodes_are_left_out_and_counted() -> None:
     nodes = tree(prune=0.5)
     assert nodes["name"] == ["", "main", "handler", "fetch", "Connection.fetch"]
     assert nodes["pruned"] == 1
+
+
+def test_what_is_not_shown_is_not_built_and_changes_nothing_else() -> None:
+    """A tree without its light branches has the same columns as the whole one without them."""
+    chance = random.Random(5)
+    stacks = {
+        (1, *(chance.choice((2, 3, 4, 5, 6)) for _ in range(chance.randrange(8)))): Weight(
+            [chance.randrange(50), chance.randrange(50), 0, 1], chance.randrange(9)
+        )
+        for _ in range(300)
+    }
+    for prune in (0.0, 0.002, 0.01, 0.1, 1.0):
+        for inverted in (False, True):
+            functions = Functions(FRAMES), Functions(FRAMES)
+            whole = tree_of(stacks, functions[0], inverted=inverted)
+            part = tree_of(stacks, functions[1], inverted=inverted, prune=prune)
+            left, right = columns_of(whole, prune), columns_of(part, prune)
+            names = [
+                [of.frames[number].function if number >= 0 else "" for number in found["nodes"].pop("frame")]  # type: ignore[attr-defined]
+                for of, found in zip(functions, (left, right), strict=True)
+            ]
+            assert (names[0], left) == (names[1], right)
+    assert size(tree_of(stacks, Functions(FRAMES), prune=0.1)) < size(tree_of(stacks, Functions(FRAMES))) / 10
+
+
+def size(node: Node) -> int:
+    """Nodes of a tree."""
+    return 1 + sum(size(child) for child in node.children.values())
 
 
 def test_a_tree_has_at_most_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +178,22 @@ def test_without_libraries_the_leaf_stays() -> None:
     """It says what the time went into."""
     deep = {(1, 6, 2, 6, 5): Weight([US, 0, 0, 0], 1)}
     assert list(without_libraries(deep, FRAMES)) == [(1, 2, 5)]
+
+
+def test_folded_recursion_has_each_function_once() -> None:
+    """What lies between two calls is left out, the line is the inner one; stacks that become the same are one."""
+    deep = {
+        (1, 2, 4, 3, 5): Weight([US, 0, 0, 0], 1),
+        (1, 2, 3, 5): Weight([0, US, 0, 0], 2),
+        (1, 4, 2, 4, 3, 4): Weight([US, 0, 0, 0], 1),
+        (1, 6): Weight([US, 0, 0, 0], 1),
+    }
+    found = without_recursion(deep, FRAMES)
+    assert {stack: (weight.states[:2], weight.n) for stack, weight in found.items()} == {
+        (1, 3, 5): ([US, US], 3),
+        (1, 4): ([US, 0], 1),
+        (1, 6): ([US, 0], 1),
+    }
 
 
 def test_a_function_has_callers_and_callees() -> None:

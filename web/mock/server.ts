@@ -88,7 +88,7 @@ export function answer(path: string, query: URLSearchParams): unknown {
     case "sandwich":
       return sandwich(chosen(samples(query).of, query), query);
     case "queries":
-      return one ? (QUERIES.find((query_) => String(query_.query_id) === one) ?? null) : { total: QUERIES.length, queries: QUERIES.slice(0, Number(query.get("limit") ?? 100)) };
+      return one ? (QUERIES.find((query_) => String(query_.query_id) === one) ?? null) : { total: QUERIES.length, since_us: null, queries: QUERIES.slice(0, Number(query.get("limit") ?? 100)) };
     case "compare":
       return compare(query);
     case "source":

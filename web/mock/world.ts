@@ -110,13 +110,17 @@ export const LANES: Lanes = {
   stacks: [[0], [0, 1]],
   lanes: [
     {
-      name: "Task-71", is_task: true, thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
+      name: "Task-71", kind: "task", thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
       pieces: { start_us: [0, 60_000, 1_280_000, 1_610_000], end_us: [50_000, 1_270_000, 1_610_000, 1_840_000], state: ["running", "children", "ready", "running"], span: [0, 0, 0, 0], stack: [0, -1, 0, 0] },
     },
     {
-      name: "Task-80", is_task: true, thread: "MainThread", service: "shop", process: "1", depth: 1,
+      name: "Task-80", kind: "task", thread: "MainThread", service: "shop", process: "1", depth: 1,
       awaited_by: { lane: 0, start_us: 60_000, end_us: 1_270_000, function: "load_order", file: "/srv/shop/orders/service.py", line: 61 },
       pieces: { start_us: [90_000], end_us: [1_246_000], state: ["waiting"], span: [3], stack: [1] },
+    },
+    {
+      name: "GET /orders/{id}", kind: "parent", thread: "MainThread", service: "shop", process: "1", depth: 0, awaited_by: null,
+      pieces: { start_us: [90_000], end_us: [1_246_000], state: ["children"], span: [0], stack: [-1] },
     },
   ],
 };
@@ -144,7 +148,7 @@ export const QUERIES: QueryDetail[] = [
     n_plus_one: TRACES[0]!.n_plus_one[0]!, callers: [{ caller: CALLER, runs: 5_980 }, { caller: callerAt(PLACES.checkout, false), runs: 140 }], n_callers: 2,
     runs_exact: 5_980, runs_sampled: 140, runs_unknown: 0, operations: [{ service: "shop", name: "GET /orders/{id}", runs: 5_980 }],
     example: "SELECT * FROM lines WHERE order_id = 4711",
-    all_callers: [
+    older_runs: 0, all_callers: [
       { caller: CALLER, runs: 5_980, total_us: 38_000_000, p95_us: 22_000, operations: [{ service: "shop", name: "GET /orders/{id}", runs: 5_980 }], slowest: { trace_id: id(1), span_id: spanId(10), duration_us: 60_000 } },
       { caller: callerAt(PLACES.checkout, false), runs: 140, total_us: 3_200_000, p95_us: 30_000, operations: [{ service: "shop", name: "POST /checkout", runs: 140 }], slowest: { trace_id: id(2), span_id: spanId(52), duration_us: 3_000 } },
     ],
@@ -155,6 +159,6 @@ export const QUERIES: QueryDetail[] = [
   {
     query_id: 9, statement: ATTACK, system: ATTACK, runs: 1, errors: 0, total_us: 100_000, p50_us: 100_000, p95_us: 100_000, max_us: 100_000, n_plus_one: null,
     callers: [{ caller: callerAt(PLACES.hostile, false), runs: 1 }], n_callers: 1, runs_exact: 0, runs_sampled: 1, runs_unknown: 0, operations: [{ service: ATTACK, name: ATTACK, runs: 1 }],
-    example: ATTACK, all_callers: [], slowest: [], all_operations: [], histogram: [{ upto_us: 131_072, runs: 1 }],
+    example: ATTACK, older_runs: 0, all_callers: [], slowest: [], all_operations: [], histogram: [{ upto_us: 131_072, runs: 1 }],
   },
 ];

@@ -1,10 +1,29 @@
 // Pictures of every page, to be looked at: npm run screenshots, with VIEWER=http://127.0.0.1:8418 for real data.
-import { mkdirSync } from "node:fs";
-import { test } from "vitest";
+// With DOCS=1 those of docs/viewer.md: smaller, as WebP, into docs/images.
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { expect, test } from "vitest";
 import { launch, open } from "./chromium";
 import { serve } from "../mock/server";
 
-const FOLDER = new URL("../shots/", import.meta.url).pathname;
+const DOCS = Boolean(process.env["DOCS"]);
+const FOLDER = new URL(DOCS ? "../../docs/images/" : "../shots/", import.meta.url).pathname;
+const DOCS_VIEW = { width: 1050, height: 700 };
+const DOCS_PAGES: Record<string, ("light" | "dark")[]> = { traces: ["light"], trace: ["light", "dark"], "trace-tasks": ["light"], queries: ["light"], query: ["light"], operations: ["light"], profile: ["light"], compare: ["light"] };
+const MOST_BYTES = 100_000;
+
+/** The picture as WebP; the browser that took it knows how. */
+async function webp(browser: Browser, png: Buffer): Promise<Buffer> {
+  const page = await browser.newPage();
+  const address = await page.evaluate(async (content) => {
+    const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${content}`)).blob());
+    const canvas = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
+    canvas.getContext("2d")!.drawImage(bitmap, 0, 0);
+    return canvas.toDataURL("image/webp", 0.6);
+  }, png.toString("base64"));
+  await page.close();
+  return Buffer.from(address.slice(address.indexOf(",") + 1), "base64");
+}
 
 test("every page", async () => {
   mkdirSync(FOLDER, { recursive: true });
@@ -31,11 +50,18 @@ test("every page", async () => {
   for (const colorScheme of (process.env["SCHEME"]?.split(",") ?? ["light", "dark"]) as ("light" | "dark")[]) {
     for (const [name, address] of Object.entries(pages)) {
       if (process.env["ONLY"] && !name.startsWith(process.env["ONLY"])) continue;
-      const { page, problems } = await open(browser, base, { colorScheme });
+      if (DOCS && !DOCS_PAGES[name]?.includes(colorScheme)) continue;
+      const { page, problems } = await open(browser, base, { colorScheme, ...(DOCS ? { viewport: DOCS_VIEW } : {}) });
       await page.goto(address);
       await page.waitForFunction(() => document.querySelector("main *") && !/Loading [^.]*…/.test(document.body.innerText));
       await page.waitForTimeout(300); // the graph is drawn a moment after its data have come
-      await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png`, fullPage: true });
+      if (DOCS) {
+        const picture = await webp(browser, await page.screenshot());
+        expect(picture.length).toBeLessThan(MOST_BYTES);
+        writeFileSync(`${FOLDER}viewer-${name}${colorScheme === "dark" ? "-dark" : ""}.webp`, picture);
+      } else {
+        await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png`, fullPage: true });
+      }
       if (problems.length > 0) console.log(name, problems);
       await page.close();
     }

@@ -18,12 +18,14 @@ export interface Query extends Durations {
 }
 export interface Queries {
   total: number;
+  since_us: number | null; // runs before it are left out: there are more than 200 000
   queries: Query[]; // sort: -total (default), -runs, -p50, -p95, -max
 }
 
 // ---- GET /api/queries/{query_id}
 
 export interface QueryDetail extends Query {
+  older_runs: number; // left out: everything here is of the newest 50 000 runs
   example: string; // as it was sent
   all_callers: QueryCaller[];
   slowest: QueryRun[]; // 20

@@ -20,7 +20,7 @@ export interface StackFilter {
   to_us?: number;
   task?: string; // only this task
   /** elapsed (default): each moment of a trace counts once, shared by what went on side by side; task: each task counts
-   *  in full. For a query, and without trace and operation, both are the same. */
+   *  in full. For a query, and without trace and operation, elapsed is the sum of all tasks and threads, as task is. */
   weight?: "elapsed" | "task" | "cpu";
   by?: "function" | "line"; // what is one node; default function
   invert?: "1"; // leaf first: callers
@@ -28,6 +28,7 @@ export interface StackFilter {
   focus?: string; // keep only stacks with a match
   hide?: string; // leave matching frames out of stacks
   library?: "0"; // 0: leave out frames of installed packages and the standard library (the leaf is kept)
+  recursion?: "0"; // 0: each function once in a stack, without what lies between two calls of it
   prune?: number; // share of the root below which nodes are left out; default 0.0005
 }
 

@@ -153,8 +153,10 @@ export interface Lanes {
   frames: [fn: string, file: string, line: number, first_line: number, kind: Frame["kind"]][];
 }
 export interface Lane {
-  name: string; // the task's name, or the thread's
-  is_task: boolean;
+  name: string; // the task's name; else the span's, or the thread's
+  /** span: what was seen under one span, as its samples do not name the task. parent: a span that was never seen itself
+   *  while several tasks below it were; it has pieces of state children alone. */
+  kind: "task" | "thread" | "span" | "parent";
   thread: string;
   service: string;
   process: string;

@@ -1,7 +1,7 @@
 // Slow statements: how often, how long, and who asks them.
 import { useState } from "preact/hooks";
 import type { Queries, Query } from "../api";
-import { count, duration, plural } from "../format";
+import { count, dateAndTime, duration, plural } from "../format";
 import { api, status, useAnswer } from "../ui/answers";
 import { Choice, Field } from "../ui/field";
 import { useKeys } from "../ui/keys";
@@ -87,6 +87,7 @@ function Table({ queries }: { queries: Queries }) {
           ))}
         </tbody>
       </table>
+      {queries.since_us !== null && <p class="dim">Runs since {dateAndTime(queries.since_us)}: there are too many to add all up.</p>}
       {queries.total > rows.length && <p class="dim">The first {count(rows.length)} of {count(queries.total)}.</p>}
     </>
   );

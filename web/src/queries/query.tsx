@@ -45,6 +45,7 @@ function Content({ query }: { query: QueryDetail }) {
         <b>{duration(query.total_us)}</b> in {plural(query.runs, "run")} · p50 {duration(query.p50_us)} · p95 {duration(query.p95_us)} · longest {duration(query.max_us)}
         {query.system && <span class="dim"> · {query.system}</span>}
         {query.errors > 0 && <span class="bad"> · {plural(query.errors, "error")}</span>}
+        {query.older_runs > 0 && <span class="dim"> · {plural(query.older_runs, "older run")} left out</span>}
       </p>
       {query.n_plus_one && (
         <p class="hint">

@@ -9,6 +9,11 @@ export const SCOPES: [Scope, string, string][] = [
   ["trace", "whole trace", "All samples of the trace"],
 ];
 
+/** Whether times are sums over tasks and threads that went on side by side: then they are no time by the clock. */
+export function isSum(base: StackFilter): boolean {
+  return !base.trace && !base.operation;
+}
+
 export function scope(): Scope {
   const value = param("scope");
   return value === "children" || value === "trace" ? value : "self";
@@ -35,5 +40,6 @@ export function stackFilter(base: StackFilter): StackFilter {
   if (param("focus")) filter.focus = param("focus");
   if (param("hide")) filter.hide = param("hide");
   if (param("library")) filter.library = "0";
+  if (param("recursion")) filter.recursion = "0";
   return filter;
 }

@@ -8,6 +8,10 @@ import { depth, type GraphNode, neighbour, nest } from "./tree";
 const CELL = 19;
 const LEAST_WIDTH = 1; // pixels of a frame that is drawn
 
+function both(keys: string[], act: () => void): Record<string, () => void> {
+  return Object.fromEntries(keys.map((key) => [key, act]));
+}
+
 interface Props {
   label: string;
   parent: number[];
@@ -94,12 +98,13 @@ export function Graph(props: Props) {
 
   const move = (direction: Parameters<typeof neighbour>[2]) => props.onSelect(neighbour(parent, Math.max(selected, 0), direction));
   const keys: Record<string, () => void> = {
-    ArrowLeft: () => move("previous"),
-    ArrowRight: () => move("next"),
+    ...both(["ArrowLeft", "a"], () => move("previous")),
+    ...both(["ArrowRight", "d"], () => move("next")),
     ArrowUp: () => move(rootOnTop ? "parent" : "child"),
     ArrowDown: () => move(rootOnTop ? "child" : "parent"),
     Home: () => props.onSelect(0),
-    Enter: () => props.onZoom(Math.max(selected, 0)),
+    ...both(["Enter", "w", "+"], () => props.onZoom(Math.max(selected, 0))),
+    ...both(["s", "-"], () => props.onZoom(Math.max(parent[zoom] ?? 0, 0))),
     "0": () => props.onZoom(0),
     ...(zoom > 0 ? { Escape: () => props.onZoom(0) } : {}),
   };
@@ -110,7 +115,7 @@ export function Graph(props: Props) {
       tabIndex={0}
       role="group"
       aria-roledescription="flame graph"
-      aria-label={`${props.label}. Arrow keys go from frame to frame, Enter zooms in, 0 zooms out. The table holds the same stacks.`}
+      aria-label={`${props.label}. Arrow keys go from frame to frame, Enter zooms in, S zooms out, 0 zooms out fully. The table holds the same stacks.`}
       onKeyDown={(event) => {
         const act = keys[event.key];
         if (!act || event.ctrlKey || event.metaKey || event.altKey) return;

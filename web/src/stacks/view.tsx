@@ -10,7 +10,7 @@ import { say } from "../ui/toast";
 import { param, set } from "../ui/url";
 import { type ColourBy, ColourLegend, COLOURINGS, fillOf } from "./colours";
 import { FrameBar, openSource } from "./frame";
-import { SCOPES, scope, stackFilter } from "./filter";
+import { isSum, SCOPES, scope, stackFilter } from "./filter";
 import { Graph } from "./graph";
 import { SandwichView } from "./sandwich";
 import { FunctionTable } from "./table";
@@ -21,6 +21,13 @@ const VIEWS: [string, string, string][] = [
   ["table", "Table", "2"],
   ["sandwich", "Sandwich", "3"],
 ];
+
+const CPU: [string, string] = ["cpu", "CPU time"];
+const WEIGHTS: Record<"trace" | "query" | "all", [string, string][]> = {
+  trace: [["elapsed", "elapsed time"], ["task", "task time"], CPU],
+  query: [["elapsed", "time of all its runs"], CPU],
+  all: [["elapsed", "time of all tasks and threads"], CPU],
+};
 
 interface Props {
   base: StackFilter;
@@ -45,9 +52,9 @@ export function StackView({ base, root, again }: Props) {
     "]": () => widen(1),
     i: () => set({ dir: param("dir") ? "" : "flame" }),
     c: () => set({ invert: param("invert") ? "" : "1", zoom: "" }),
+    r: () => set({ recursion: param("recursion") ? "" : "0", zoom: "" }),
     f: onFrame((frame) => set({ focus: patternOf(frame), zoom: "" })),
     x: onFrame((frame) => set({ hide: joinPatterns(param("hide"), patternOf(frame)), fn: "", file: "", zoom: "" })),
-    s: onFrame(() => set({ view: "sandwich" })),
     e: () => document.querySelector<HTMLElement>(".exports summary")?.click(),
   });
   return (
@@ -89,16 +96,13 @@ function Toolbar({ base }: { base: StackFilter }) {
       <Toggle name="invert" text="callers first" title="Leaf first: who called (c)" />
       <Toggle name="dir" value="flame" text="root below" title="Root at the bottom, as in a flame graph (i)" />
       <Toggle name="library" value="0" text="hide libraries" title="Leave out installed packages and the standard library" />
+      <Toggle name="recursion" value="0" text="fold recursion" title="Each function once in a stack (r)" />
       <Toggle name="by" value="line" text="by line" title="One node per line instead of per function" />
       <Select name="color" label="Colour" options={COLOURINGS} />
       <Select
         name="weight"
         label="Weight"
-        options={[
-          ["elapsed", "elapsed time"],
-          ["task", "task time"],
-          ["cpu", "CPU time"],
-        ]}
+        options={WEIGHTS[base.query ? "query" : isSum(base) ? "all" : "trace"]}
       />
     </div>
   );
@@ -221,7 +225,7 @@ function StackGraph({ stacks, root, base }: { stacks: Stacks; root: string; base
         <ColourLegend stacks={stacks} by={by} />
         <span class="dim small">
           {plural(stacks.samples, "sample")}, {duration(stacks.total_us)}
-          {stacks.duration_us > 0 && ` of ${duration(stacks.duration_us)}`}
+          {stacks.duration_us > 0 ? ` of ${duration(stacks.duration_us)}` : isSum(base) && " of all tasks and threads together"}
           {stacks.pruned > 0 && `; ${plural(stacks.pruned, "very small frame")} left out`}
         </span>
       </div>

@@ -13,6 +13,7 @@ const ROW = 26;
 const HIGHEST = 320;
 const DRAG = 4; // pixels from which a movement selects a time
 const TICKS = 5;
+const KINDS = { task: "", thread: "thread", span: "span: its task has no name", parent: "span: never seen itself, only what is below it" };
 
 interface Props {
   trace: Trace;
@@ -40,14 +41,31 @@ export function LanesView({ trace, selected, choose, again }: Props) {
   );
 }
 
+const LEAST_STRETCH = 1000; // microseconds
+const STEP = 0.25; // of the stretch
+
+/** Keys that choose a stretch of time, as drawing over the lanes does. */
+function stretchKeys(chosen: Selection | null, whole: number): Record<string, () => void> {
+  const { from, to } = chosen ?? { from: 0, to: whole };
+  const take = (middle: number, length: number) => {
+    if (length >= whole) return set({ t0: "", t1: "", zoom: "" }, true);
+    const start = Math.min(whole - length, Math.max(0, middle - length / 2));
+    set({ t0: Math.floor(start), t1: Math.ceil(start + length), scope: "trace", zoom: "" }, true);
+  };
+  const resize = (factor: number) => () => take((from + to) / 2, Math.max((to - from) * factor, Math.min(LEAST_STRETCH, whole)));
+  const shift = (by: number) => () => chosen && take((from + to) / 2 + by * (to - from), to - from);
+  const [shorter, longer] = [resize(0.5), resize(2)];
+  return { w: shorter, "+": shorter, s: longer, "-": longer, a: shift(-STEP), d: shift(STEP), ...(chosen ? { "0": () => take(0, whole) } : {}) };
+}
+
 function laneTip(lanes: Lanes, trace: Trace, lane: number, piece: number): string {
-  const { pieces, name } = lanes.lanes[lane]!;
+  const { pieces, name, kind } = lanes.lanes[lane]!;
   const state = pieces.state[piece]!;
   const stack = lanes.stacks[pieces.stack[piece]!] ?? [];
   const leaf = lanes.frames[stack.at(-1) ?? -1];
   const span = trace.spans[pieces.span[piece]!];
   const where = leaf ? ` in ${leaf[0]} ${place({ file: leaf[1], line: leaf[2] })}` : "";
-  const what = state === "children" ? "waits for the tasks below it" : state + where;
+  const what = state === "children" ? (kind === "parent" ? "never seen itself, but what is below it" : "waits for the tasks below it") : state + where;
   return `${name}: ${what}, ${duration(pieces.end_us[piece]! - pieces.start_us[piece]!)}${span ? `, span ${span.name}` : ""}`;
 }
 
@@ -69,7 +87,10 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
   const loopPieces = useMemo(() => ({ ...loop, state: loop.holder.map((holder) => lanes.holders.holders[holder]?.state ?? "running") }), [lanes]);
   const only = (index: number) => {
     const lane = lanes.lanes[index];
-    if (lane) set({ task: lane.name === task ? "" : lane.name, scope: "trace" });
+    if (lane && lane.kind !== "task") {
+      const span = lane.pieces.span.find((one) => one >= 0);
+      if (span !== undefined) choose(span);
+    } else if (lane) set({ task: lane.name === task ? "" : lane.name, scope: "trace" });
   };
   useKeys({
     j: () => setCursor((at) => Math.min(lanes.lanes.length - 1, at + 1)),
@@ -77,6 +98,7 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
     ArrowDown: () => setCursor((at) => Math.min(lanes.lanes.length - 1, at + 1)),
     ArrowUp: () => setCursor((at) => Math.max(0, at - 1)),
     Enter: () => only(cursor),
+    ...stretchKeys(chosen, whole),
   });
 
   const timeAt = (event: MouseEvent): number | null => {
@@ -141,13 +163,13 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
             <LaneRow
               key={index}
               name={lane.name}
-              note={by ? `awaited by ${lanes.lanes[by.lane]?.name ?? "?"} at ${place(by)}` : lane.is_task ? "" : "thread"}
+              note={by ? `awaited by ${lanes.lanes[by.lane]?.name ?? "?"} at ${place(by)}` : KINDS[lane.kind]}
               depth={lane.depth}
               pieces={lane.pieces}
               whole={whole}
               top={top}
               row={index}
-              chosen={index === cursor || lane.name === task}
+              chosen={index === cursor || (lane.kind === "task" && lane.name === task)}
               selection={dragged ?? chosen}
               marked={lane.pieces.span.map((span) => span === selected)}
               tip={(piece) => laneTip(lanes, trace, index, piece)}
@@ -159,7 +181,7 @@ function Drawn({ lanes, trace, selected, choose }: { lanes: Lanes; trace: Trace;
         }}
       </VirtualList>
       <p class="lane-said small" role="status">
-        {said || <span class="dim">Draw over a stretch of time to see only its stacks; click a piece for its span, a name for only that task.</span>}
+        {said || <span class="dim">Draw over a stretch of time to see only its stacks (keys: w s a d); click a piece for its span, a name for only that task.</span>}
       </p>
     </div>
   );

@@ -33,7 +33,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Stacks",
     [
-      ["1 2 3 4", "graph, table, sandwich, tasks"],
+      ["1 2 3 4", "graph, table, sandwich of a frame, tasks"],
       ["[ ]", "scope narrower, wider"],
       ["i", "root on top or below"],
       ["c", "callers: leaf first"],
@@ -42,15 +42,26 @@ const KEYS: [string, [string, string][]][] = [
       ["x", "hide this frame"],
       ["o", "open the source in your editor"],
       ["e", "export"],
-      ["s", "sandwich of this frame"],
+      ["r", "fold recursion"],
     ],
   ],
   [
     "In the graph",
     [
       ["← → ↑ ↓", "neighbouring frames"],
-      ["Enter", "zoom in"],
+      ["a d", "the same as ← →"],
+      ["Enter w +", "zoom in"],
+      ["s -", "zoom out by one frame"],
       ["0 Esc", "zoom out"],
+    ],
+  ],
+  [
+    "In the tasks",
+    [
+      ["w +", "a shorter stretch of time"],
+      ["s -", "a longer one"],
+      ["a d", "earlier, later"],
+      ["0", "all of the time"],
     ],
   ],
 ];

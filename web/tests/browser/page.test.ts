@@ -92,6 +92,33 @@ test("what is marked with m is compared by M", async () => {
   expect([query.get("a"), query.get("b")]).toEqual([`span:${id(1)}:${"a".padStart(16, "0")}`, `span:${id(1)}:${"3".padStart(16, "0")}`]);
 });
 
+test("a stretch of time is chosen over the tasks with w s a d", async () => {
+  const page = await visit(`/trace/${id(1)}?tasks=1`);
+  await page.getByText("Task-71").first().waitFor();
+  const stretch = async (key: string) => {
+    await page.keyboard.press(key);
+    const query = new URL(page.url()).searchParams;
+    return [query.get("t0"), query.get("t1")].map(Number);
+  };
+  expect(await stretch("w")).toEqual([460_000, 1_380_000]);
+  await page.getByText("from 460 ms to 1.38 s").waitFor();
+  expect(await stretch("w")).toEqual([690_000, 1_150_000]);
+  expect(await stretch("d")).toEqual([805_000, 1_265_000]);
+  expect(await stretch("a")).toEqual([690_000, 1_150_000]);
+  expect(await stretch("s")).toEqual([460_000, 1_380_000]);
+  expect(await stretch("0")).toEqual([0, 0]);
+});
+
+test("a lane says what it is of, and leads there", async () => {
+  const page = await visit(`/trace/${id(1)}?tasks=1`);
+  const lane = page.getByRole("row", { name: /^GET \/orders.* never seen itself/ });
+  await lane.getByRole("button").click();
+  await page.getByRole("region", { name: "Span GET /orders" }).waitFor();
+  expect(new URL(page.url()).searchParams.has("task")).toBe(false);
+  await page.getByRole("button", { name: "Task-80" }).click();
+  await page.waitForFunction(() => location.search.includes("task=Task-80"));
+});
+
 test("dark and light follow the system, and the choice is kept", async () => {
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const page = await visit("/queries", { colorScheme: "dark" });

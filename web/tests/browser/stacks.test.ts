@@ -71,6 +71,42 @@ test("the graph is walked with the arrow keys, zoomed with Enter and 0", async (
   expect(await width()).toBeLessThan(zoomed * 0.75);
 });
 
+test("w and s zoom the graph as well, + and - too", async () => {
+  const page = await visit(WHOLE);
+  const graph = page.getByRole("group", { name: /^Stacks of/ });
+  await graph.waitFor();
+  await graph.focus();
+  const zoomed = (to: string) => page.waitForFunction((wanted) => (new URLSearchParams(location.search).get("zoom") ?? "") === wanted, to);
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "w"]) await page.keyboard.press(key);
+  await zoomed("3");
+  await page.keyboard.press("s");
+  await zoomed("2");
+  await page.keyboard.press("+");
+  await zoomed("3");
+  await page.keyboard.press("-");
+  await zoomed("2");
+});
+
+test("recursion is folded with r, which the address holds", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "fetch_lines").waitFor({ state: "attached" });
+  await Promise.all([page.waitForRequest(/api\/stacks\?.*recursion=0/), page.keyboard.press("r")]);
+  await page.getByRole("button", { name: "fold recursion", pressed: true }).waitFor();
+  await page.keyboard.press("r");
+  await page.getByRole("button", { name: "fold recursion", pressed: false }).waitFor();
+  expect(new URL(page.url()).searchParams.has("recursion")).toBe(false);
+});
+
+test("what is a sum over tasks is called that", async () => {
+  const page = await visit("/profile");
+  await page.getByText("of all tasks and threads together").waitFor();
+  expect(await page.getByLabel("Weight").locator("option").allInnerTexts()).toEqual(["time of all tasks and threads", "CPU time"]);
+  await page.goto(WHOLE);
+  await page.getByText("155 samples").last().waitFor();
+  expect(await page.getByLabel("Weight").locator("option").allInnerTexts()).toEqual(["elapsed time", "task time", "CPU time"]);
+  expect(await page.getByText("of all tasks and threads together").count()).toBe(0);
+});
+
 test("the sandwich has callers above and callees below", async () => {
   const page = await visit(WHOLE);
   await frame(page, "fetch_lines").click();

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { launch, open, type Opened } from "../chromium";
 
 const PYTHON = process.env["PYTHON"] ?? "python3";
@@ -53,6 +53,28 @@ test("the slow query of the slowest request and its caller's line are one click 
   expectRight(await first.locator(".caller").innerText());
   await page.locator("g.frame", { hasText: "app/shop.py" }).first().waitFor({ state: "attached" });
 });
+
+test("the same by keyboard alone: to the slowest request, its slow query, and all who call that", async () => {
+  await page.goto("/");
+  await page.locator(".trace-list [role=row]").first().waitFor();
+  for (const key of ["j", "Enter"]) await page.keyboard.press(key);
+  const findings = page.getByRole("region", { name: "Why it took so long" });
+  await findings.waitFor();
+  await follow(findings.getByRole("link").first());
+  const pane = page.getByRole("region", { name: /^Span / });
+  await pane.locator(".called-by .caller").waitFor();
+  expectRight(await pane.locator(".called-by .caller").innerText());
+  await follow(pane.getByRole("link", { name: "all callers of this query" }));
+  await page.getByRole("region", { name: "Callers" }).locator("tbody .caller").first().waitFor();
+});
+
+/** Goes to a link as one does without a mouse: it has to be among what Tab reaches, and shown as chosen. */
+async function follow(link: Locator): Promise<void> {
+  const isFocused = () => link.evaluate((element) => element === document.activeElement && element.matches(":focus-visible"));
+  for (let step = 0; step < 100 && !(await isFocused()); step++) await page.keyboard.press("Tab");
+  expect(await isFocused()).toBe(true);
+  await page.keyboard.press("Enter");
+}
 
 test("all callers of the slowest query are one click away, each on a line that awaits it", async () => {
   await page.goto("/");

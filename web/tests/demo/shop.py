@@ -1,6 +1,5 @@
 """The viewer and the demo's shop under load, sending to it; the page's address on stdout, until stdin ends."""
 
-import os
 import re
 import subprocess
 import sys
@@ -25,9 +24,8 @@ while not (found := re.search(r"page +(http://\S+)(?s:.*)http (http://\S+)", sai
         sys.exit(f"the viewer did not start: {said}")
     said += line
 threading.Thread(target=viewer.stderr.read, daemon=True).start()
-os.environ["OTEL_ASYNCPROF_TIMELINE"] = "true"
 try:
-    with Service(found[2]) as shop:
+    with Service(found[2], timeline=True) as shop:
         drive(shop.url, LOAD_SECONDS)
     print(found[1], flush=True)  # the shop has ended and has sent all it had
     sys.stdin.read()
