@@ -13,6 +13,7 @@ class Mutant:
     bound: str
     without: str
     target: str
+    since: int = 11  # minor version: where what it takes away is of use
 
 
 MUTANTS = [
@@ -31,6 +32,7 @@ MUTANTS = [
     Mutant("awaited.c", "if (hops == MAX_HOPS || ", "if (", "gather cycle"),
     Mutant("awaited.c", "i < count && *left; i++", "i < count; i++", "gather cycle"),
     Mutant("task_set.c", "if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;", "", "task sets"),
+    Mutant("task_list.c", "if (retries++ == MAX_RETRIES) return", "if (retries++ == UINT32_MAX) return", "task sets", 14),
     Mutant(
         "tasks.c",
         "realloc(table->by_address, 2 * capacity * sizeof *by_address)",
@@ -67,3 +69,9 @@ MUTANTS = [
         "stitch",
     ),
 ]
+
+
+def mutants_for(minor: int) -> list[Mutant]:
+    """Each is built once in a run of all Pythons; what is for later ones, on the first of those."""
+    of_all = [mutant for mutant in MUTANTS if mutant.since == 11]
+    return [mutant for mutant in MUTANTS if mutant.since == minor != 11] + (of_all[minor % 3 :: 3] if minor < 14 else [])
