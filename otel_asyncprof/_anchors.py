@@ -146,7 +146,7 @@ def _asyncio_code() -> dict[str, types.CodeType | None]:
         "code_next_completed": (
             iterator._wait_for_one.__code__ if iterator else _inner_code(tasks.as_completed, "_wait_for_one")
         ),
-        "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),
+        "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),  # readers take the last of its free variables
     }
 
 
