@@ -15,7 +15,7 @@ PROBE_NAME = "otel_asyncprof probe"
 
 @contextlib.contextmanager
 def _entered(loop: "ProbeLoop") -> Generator[None]:
-    """Where tasks stand in threads, one runs only in its thread's loop, and while no other task does: ours steps aside."""
+    """Where threads keep tasks, one runs only in its thread's loop, and while no other does: ours steps aside."""
     outer = asyncio._get_running_loop()
     swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)  # 3.12 cannot swap where there is no current task
     task = swap(outer, None) if outer is not None and _native.TASKS_IN_THREADS else None

@@ -110,7 +110,8 @@ def test_the_behaviour_is_that_of_the_wheel_of_the_oldest_python_too(wheel: Path
 def test_one_wheel_is_built_for_each_platform() -> None:
     """By cibuildwheel's own reading of its table, which knows every option; that it tests them by files that exist."""
     command = (sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux", ROOT)
-    platforms = {f"cp311-{libc}_{processor}" for libc in ("manylinux", "musllinux") for processor in ("x86_64", "aarch64")}
+    libraries, processors = ("manylinux", "musllinux"), ("x86_64", "aarch64")
+    platforms = {f"cp311-{library}_{processor}" for library in libraries for processor in processors}
     assert set(run(*command, cwd=ROOT).split()) == platforms
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
     tests = re.findall(r"\{project\}/(\S+)", table["test-command"])

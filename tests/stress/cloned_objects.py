@@ -107,9 +107,7 @@ def lead_to_copies(head: int, moved: Callable[[int], int]) -> None:
         ctypes.c_uint64.from_address(at).value = moved(word_at(at))
 
 
-def clone(
-    tasks: Iterable[Any], also: set[Block], kept: Iterable[int], base: int
-) -> tuple[bytes, Callable[[int], int]]:
+def clone(tasks: Iterable[Any], also: set[Block], kept: Iterable[int], base: int) -> tuple[bytes, Callable[[int], int]]:
     """The memory, to be put at base, of copies of tasks, all below and some other blocks; address -> that of its copy.
 
     What is at the addresses to be kept is not copied: readers know it by them.

@@ -32,7 +32,7 @@ MUTANTS = [
     Mutant("awaited.c", "if (hops == MAX_HOPS || ", "if (", "gather cycle"),
     Mutant("awaited.c", "i < count && *left; i++", "i < count; i++", "gather cycle"),
     Mutant("task_set.c", "if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;", "", "task sets"),
-    Mutant("task_list.c", "if (retries++ == MAX_RETRIES) return", "if (retries++ == UINT32_MAX) return", "task sets", 14),
+    Mutant("task_list.c", "retries++ == MAX_RETRIES", "retries++ == UINT32_MAX", "task sets", since=14),
     Mutant(
         "tasks.c",
         "realloc(table->by_address, 2 * capacity * sizeof *by_address)",
@@ -73,5 +73,6 @@ MUTANTS = [
 
 def mutants_for(minor: int) -> list[Mutant]:
     """Each is built once in a run of all Pythons; what is for later ones, on the first of those."""
-    of_all = [mutant for mutant in MUTANTS if mutant.since == 11]
-    return [mutant for mutant in MUTANTS if mutant.since == minor != 11] + (of_all[minor % 3 :: 3] if minor < 14 else [])
+    if minor >= 14:
+        return [mutant for mutant in MUTANTS if mutant.since == minor]
+    return [mutant for mutant in MUTANTS if mutant.since == 11][minor % 3 :: 3]
