@@ -227,7 +227,8 @@ def test_one_wrong_constant_is_found(python: Interpreter, field: str, tmp_path: 
     text, count = re.subn(rf"\.{field} = ([^,]+),", rf".{field} = (\1) + 8,", python.table.read_text(encoding="utf-8"))
     assert count == 1
     planted.write_text(text, encoding="utf-8")
-    assert wrong(compile_and_run(python, HERE / "layout_of_headers.c", planted, tmp_path / "program")) == {field}
+    found = wrong(compile_and_run(python, HERE / "layout_of_headers.c", planted, tmp_path / "program"))
+    assert found - (read_at_run_time(python.minor) - {field}) == {field}
 
 
 @every_interpreter
