@@ -44,7 +44,8 @@ static bool any_leads_to_task(const uint64_t *futures, size_t count, unsigned ho
     return !any_pending && count && leads_to_task(futures[0], hops, left);
 }
 
-/* The future that shield hands out: its own callback holds the inner one. */
+/* The future that shield hands out: its own callback holds the inner one, last: cells stand in the order of their names. Before it
+   there may be the task that has called shield (3.14.1 and later). */
 static bool is_shield_of_task(uint64_t future, unsigned hops, unsigned *left) {
     uint64_t callback, type, code, closure, cells[MAX_CELLS];
     if (!safe_copy_word(&callback, future + layout.future_callback0) || !type_of(callback, &type) || type != anchors.type_function ||
@@ -52,7 +53,7 @@ static bool is_shield_of_task(uint64_t future, unsigned hops, unsigned *left) {
         !safe_copy_word(&closure, callback + layout.function_closure))
         return false;
     size_t count = read_tuple(closure, cells, MAX_CELLS);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = count; i-- > 0;) {
         uint64_t held;
         if (!type_of(cells[i], &type) || type != anchors.type_cell || !safe_copy_word(&held, cells[i] + layout.cell_contents)) continue;
         if (type_of(held, &type) && is_future_type(type)) return leads_to_task(held, hops, left);

@@ -371,12 +371,14 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "otel_asyncprof._native", "The sampler of otel_asyncprof.", -1, functions, NULL, NULL, NULL, NULL};
 
 static int add_constants(PyObject *module) {
-    static const struct { const char *name; long value; } constants[] = {
+    /* Once: what prepare() has read at run time stays, when a second interpreter imports us. */
+    bool known = layout.minor != 0 || layout_select(Py_Version >> 16 & 0xff), in_threads = known && layout.thread_running_task != LAYOUT_ABSENT;
+    const struct { const char *name; long value; } constants[] = {
         {"ATTRIBUTE_THREAD_NAME", ATTRIBUTE_THREAD_NAME},   {"ATTRIBUTE_STATE", ATTRIBUTE_STATE},
         {"ATTRIBUTE_THREAD_ID", ATTRIBUTE_THREAD_ID},       {"ATTRIBUTE_TASK_NAME", ATTRIBUTE_TASK_NAME},
         {"ATTRIBUTE_LOCAL_ROOT_NAME", ATTRIBUTE_LOCAL_ROOT_NAME},
         {"FEATURE_TASKS", FEATURE_TASKS},                   {"FEATURE_AWAITERS", FEATURE_AWAITERS},
-        {"FEATURE_SPANS", FEATURE_SPANS},
+        {"FEATURE_SPANS", FEATURE_SPANS},                   {"TASKS_IN_THREADS", in_threads},
     };
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) != 0) return -1;

@@ -248,6 +248,5 @@ int span_facts_init(void) {
     for (int i = 0; i < ATTRIBUTES; i++)
         if (attribute_name[i] == NULL && (attribute_name[i] = PyUnicode_InternFromString(attribute_names[i])) == NULL) return -1;
     if (sixty_four == NULL && (sixty_four = PyLong_FromLong(64)) == NULL) return -1;
-    if (layout.minor == 0) layout_select(Py_Version >> 16 & 0xff); /* without a table for it, the interpreter is asked for everything */
-    return try_objects();
+    return try_objects(); /* without a table for this version, the interpreter is asked for everything */
 }

@@ -35,15 +35,21 @@ static void show_value(PyObject *value) {
     thread_context_show(view != NULL && !ended ? &view->fields : NULL);
 }
 
-/* The thread's context is another one, or none. An exception may be on its way through. */
-static int context_switched(int event, PyObject *Py_UNUSED(context)) {
-    if (event != CONTEXT_SWITCHED || context_var == NULL) return 0;
-    PyObject *type, *error, *traceback, *value = NULL;
-    switches++;
-    PyErr_Fetch(&type, &error, &traceback);
+static void show_context(void) {
+    PyObject *value = NULL;
     if (get_variable(context_var, NULL, &value) < 0) PyErr_Clear();
     show_value(value);
     Py_XDECREF(value);
+}
+
+/* The thread's context is another one, or none. An exception may be on its way through: rarely, so it is put aside only then. */
+static int context_switched(int event, PyObject *Py_UNUSED(context)) {
+    if (event != CONTEXT_SWITCHED || context_var == NULL) return 0;
+    PyObject *type, *error, *traceback;
+    switches++;
+    if (PyErr_Occurred() == NULL) return show_context(), 0;
+    PyErr_Fetch(&type, &error, &traceback);
+    show_context();
     PyErr_Restore(type, error, traceback);
     return 0;
 }

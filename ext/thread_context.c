@@ -140,10 +140,8 @@ static void end_of_thread(void *argument) {
     pthread_mutex_unlock(&nodes_lock);
 }
 
-/* The calling thread's record; NULL when there is no memory for it. */
+/* The record of the calling thread, which has none yet; NULL when there is no memory for it. */
 static struct thread_record *own_record(void) {
-    void **slot = slot_of_this_thread();
-    if (*slot) return *slot;
     if (!has_key && pthread_key_create(&at_thread_end, end_of_thread) != 0) return NULL;
     has_key = true;
     pthread_mutex_lock(&nodes_lock);
@@ -159,15 +157,14 @@ static struct thread_record *own_record(void) {
         if (node) node->in_use = false;
         return NULL;
     }
-    *slot = &node->record;
+    *slot_of_this_thread() = &node->record;
     return &node->record;
 }
 
 void thread_context_show(const struct span_view *view) {
     bool is_span = view && !(view->flags & SPAN_REMOTE);
-    if (!is_span && !*slot_of_this_thread()) return;
-    struct thread_record *record = own_record();
-    if (!record) return;
+    struct thread_record *record = *slot_of_this_thread();
+    if (!record && (!is_span || !(record = own_record()))) return;
     volatile uint8_t *valid = &record->valid;
     *valid = 0;
     atomic_signal_fence(memory_order_seq_cst);

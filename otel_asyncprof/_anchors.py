@@ -22,7 +22,7 @@ from typing import Any
 
 import opentelemetry.context
 
-from . import _runtime_context
+from . import _native, _runtime_context
 from ._probe import ProbeLoop
 from .errors import ProfilerUnavailable
 
@@ -103,8 +103,8 @@ def _asyncio_objects() -> dict[str, Any]:
     python_tasks = getattr(asyncio.tasks, "_scheduled_tasks", None)
     if python_tasks is None:
         python_tasks = asyncio.tasks._all_tasks  # type: ignore[attr-defined]
-    # Before 3.14 the module's state holds free objects too: to be handed a reference to one would free it twice.
-    referents = gc.get_referents(sys.modules["_asyncio"]) if sys.hexversion >= 0x030E0000 else []
+    # Elsewhere the module's state holds free objects too: to be handed a reference to one would free it twice.
+    referents = gc.get_referents(sys.modules["_asyncio"]) if _native.TASKS_IN_THREADS else []
     inside = [each for each in referents if type(each) is weakref.WeakSet]
     scheduled: Any = inside[0] if inside else python_tasks
     loop = ProbeLoop()
@@ -139,14 +139,14 @@ def _asyncio_code() -> dict[str, types.CodeType | None]:
     iterator = getattr(tasks, "_AsCompletedIterator", None)  # 3.13; before, a function inside as_completed
     return {
         "code_wait": tasks._wait.__code__,
-        # From 3.12 on wait_for awaits the task itself.
-        "code_wait_for": tasks.wait_for.__code__ if sys.version_info < (3, 12) else None,
+        # From 3.12 on it has no future of its own, and awaits the task itself.
+        "code_wait_for": tasks.wait_for.__code__ if "waiter" in tasks.wait_for.__code__.co_varnames else None,
         "code_cancel_and_wait": tasks._cancel_and_wait.__code__,
         "code_group_end": getattr(group, "_aexit", group.__aexit__).__code__,
         "code_next_completed": (
             iterator._wait_for_one.__code__ if iterator else _inner_code(tasks.as_completed, "_wait_for_one")
         ),
-        "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),
+        "code_shield": _inner_code(tasks.shield, "_outer_done_callback"),  # readers take the last of its free variables
     }
 
 

@@ -37,6 +37,7 @@ ATTRIBUTE_LOCAL_ROOT_NAME: Final[int]
 FEATURE_TASKS: Final[int]
 FEATURE_AWAITERS: Final[int]
 FEATURE_SPANS: Final[int]
+TASKS_IN_THREADS: Final[int]  # 1 where asyncio keeps its tasks and the running one in thread states: from 3.14 on
 
 def prepare(*, anchors: dict[str, int]) -> None:
     """Takes the anchors, so that readers can be called. RuntimeError when no layout fits, or the sampler runs."""

@@ -4,9 +4,7 @@ import platform
 import sys
 from typing import Any
 
-SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14))
-# Read by their published source alone: the self-check at start decides, as it does on pre-releases.
-UNTESTED_VERSIONS = ((3, 15),)
+SUPPORTED_VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 
 _SWITCH_OFF = "OTEL_ASYNCPROF_ENABLED=false switches it off"
 
@@ -15,7 +13,7 @@ def unsupported_reason() -> str | None:
     """Why this interpreter or platform cannot be profiled, or not any more; None when it can."""
     if platform.python_implementation() != "CPython":
         return f"it works on CPython only, this is {platform.python_implementation()}; {_SWITCH_OFF}"
-    if sys.version_info[:2] not in SUPPORTED_VERSIONS + UNTESTED_VERSIONS:
+    if sys.version_info[:2] not in SUPPORTED_VERSIONS:
         known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED_VERSIONS)
         return f"CPython {platform.python_version()} is not supported; use one that is ({known})"
     if sys.platform != "linux" or sys.maxsize < 1 << 32:

@@ -4,9 +4,10 @@ import asyncio
 import asyncio.futures
 import asyncio.tasks
 import contextlib
-import sys
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
+
+from . import _native
 
 # A name of our own: a task without one would use up a number of the application's "Task-N".
 PROBE_NAME = "otel_asyncprof probe"
@@ -14,11 +15,10 @@ PROBE_NAME = "otel_asyncprof probe"
 
 @contextlib.contextmanager
 def _entered(loop: "ProbeLoop") -> Generator[None]:
-    """From 3.14 on a task runs only in its thread's loop, and while no other task does: ours steps aside."""
-    # 3.12 cannot swap where there is no current task.
-    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None) if sys.hexversion >= 0x030E0000 else None
+    """Where threads keep tasks, one runs only in its thread's loop, and while no other does: ours steps aside."""
     outer = asyncio._get_running_loop()
-    task = swap(outer, None) if outer is not None and swap is not None else None
+    swap: Any = getattr(asyncio.tasks, "_swap_current_task", None)  # 3.12 cannot swap where there is no current task
+    task = swap(outer, None) if outer is not None and _native.TASKS_IN_THREADS else None
     asyncio._set_running_loop(loop)  # type: ignore[arg-type]
     try:
         yield

@@ -150,6 +150,12 @@ def test_versions_are_tested_in_the_layout_tables_alone() -> None:
             assert "PY_MINOR_VERSION" not in without_comments(path.read_text()), short(path)
 
 
+def test_python_asks_for_the_version_in_one_file_alone() -> None:
+    """What differs, others ask the layout or asyncio itself for."""
+    asking = re.compile(r"\bversion_info\b|\bhexversion\b|\bpython_version_tuple\b")
+    assert {short(path) for path in PYTHON_FILES if asking.search(path.read_text())} == {"otel_asyncprof/_platform.py"}
+
+
 def test_pure_units_have_no_clock_no_lock_and_no_memory_of_others() -> None:
     """They are tested on data alone."""
     forbidden = {"clock", "safe_copy", "signals", "os/os", "read_object"}

@@ -1,14 +1,14 @@
-/* CPython 3.15: constants from its source, checked by the self-check at start. Against 3.14, the states of a frame are numbered anew,
+/* CPython 3.15: constants of 3.15.2, checked as those of 3.14 are. Against 3.14, the thread state has two more frames in it, the states of a frame are numbered anew,
    a frame that awaits has one more entry above what it awaits, and a thread's oldest frame is a sentinel in its thread state. */
 #include "layout.h"
 
 const struct layout layout_3_15 = {
-    .interp_size = 225808, .interp_gil = 16, .interp_runtime = LAYOUT_ABSENT, .runtime_gil = LAYOUT_ABSENT,
+    .interp_size = 226232, .interp_gil = 16, .interp_runtime = LAYOUT_ABSENT, .runtime_gil = LAYOUT_ABSENT,
     .gil_holder = 8, .gil_locked = 16,
-    .minor = 15, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
-    .thread_native_id = 160, .thread_context = 208, .thread_frame = 72, .cframe_frame = LAYOUT_ABSENT,
-    .thread_unique_id = 224, .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 248,
-    .thread_running_loop = 856, .interp_threads_head = 7344, .interp_next_thread_id = 7336, .frame_previous = 8,
+    .minor = 15, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 152, .thread_ident = 176,
+    .thread_native_id = 184, .thread_context = 232, .thread_frame = 72, .cframe_frame = LAYOUT_ABSENT,
+    .thread_unique_id = 248, .thread_datastack_chunk = 256, .thread_datastack_top = 264, .thread_size = 272,
+    .thread_running_loop = 1024, .interp_threads_head = 7336, .interp_next_thread_id = 7328, .frame_previous = 8,
     .frame_code = 0, .frame_instruction = 56, .frame_stacktop = LAYOUT_ABSENT, .frame_owner = 74, .frame_localsplus = 80,
     .owner_generator = 1, .owner_skip_from = 3, .frame_is_entry = LAYOUT_ABSENT, .generator_frame = 72,
     .generator_state = 67, .state_created = 0, .state_suspended_from = 1, .state_suspended_to = 3,
@@ -20,7 +20,7 @@ const struct layout layout_3_15 = {
     .bytes_data = 32, .dict_keys = 32, .dict_values = 40, .keys_log2_index_bytes = 9,
     .keys_kind = 10, .keys_entries_used = 24, .keys_indices = 32, .set_used = 24, .set_mask = 32, .set_table = 40,
     .deque_left_block = 24, .deque_left_index = 40, .deque_block_items = 8, .deque_block_length = 64,
-    .type_flags = 168, .type_base = 256, .type_basicsize = 32, .type_dictoffset = 288, .type_cached_keys = 880,
+    .type_flags = 168, .type_base = 256, .type_basicsize = 32, .type_dictoffset = 288, .type_cached_keys = 888,
     .type_flag_managed_dict = 1u << 4, .type_flag_inline_values = 1u << 2, .instance_dict = -24, .instance_values = 0,
     .instance_dict_tagged = false, .values_items = 8, .values_valid = 3, .function_globals = 16, .function_code = 48,
     .function_closure = 72, .cell_contents = 16, .method_function = 16, .method_self = 24, .builtin_definition = 16,
@@ -30,7 +30,7 @@ const struct layout layout_3_15 = {
     .context_vars = 24, .hamt_root = 16, .contextvar_hash = 56, .hamt_bitmap = 24, .hamt_bitmap_items = 32,
     .hamt_array_items = 16, .hamt_collision_items = 32, .hamt_collision_size = 16, .chunk_previous = 0,
     .chunk_top = 16, .chunk_data = 24, .frame_stackpointer = 64, .reference_tags = 3, .awaited_depth = 2,
-    .thread_running_task = 864, .future_awaited_by = 96, .future_awaited_by_is_set = 109,
-    .thread_tasks = 872, .interp_tasks = 10848, .task_node = 152, .node_next = 0,
+    .thread_running_task = 1032, .future_awaited_by = 96, .future_awaited_by_is_set = 109,
+    .thread_tasks = 1048, .interp_tasks = 10856, .task_node = 152, .node_next = 0,
     .node_previous = 8,
 };

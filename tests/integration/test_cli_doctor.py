@@ -106,7 +106,7 @@ def test_an_interpreter_that_is_not_supported_is_exit_status_4(monkeypatch: pyte
     monkeypatch.setattr("otel_asyncprof._platform.unsupported_reason", lambda: "it is too old")
     assert main(["doctor", "--json"]) == 4
     document = json.loads(capsys.readouterr().out)
-    assert by_name(document)["interpreter"]["next"] == "use CPython 3.11, 3.12, 3.13, 3.14 on 64-bit Linux"
+    assert by_name(document)["interpreter"]["next"] == "use CPython 3.11, 3.12, 3.13, 3.14, 3.15 on 64-bit Linux"
     assert [check["name"] for check in document["checks"]] == ["interpreter", "OpenTelemetry", "entry point"]
     assert main(["run", "x.py"]) == 3  # x.py does not exist
     assert main(["run", __file__]) == 4

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -104,6 +105,18 @@ def test_the_behaviour_is_that_of_the_wheel_of_the_oldest_python_too(wheel: Path
     options = ["-q", "-p", "no:cacheprovider", "-k", "not uvloop and not eager"]
     told = run(python, "-P", "-m", "pytest", *options, *BEHAVIOUR, cwd=ROOT)
     assert re.search(r"^\d+ passed", told, re.MULTILINE), told
+
+
+def test_one_wheel_is_built_for_each_platform() -> None:
+    """By cibuildwheel's own reading of its table, which knows every option; that it tests them by files that exist."""
+    command = (sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", "linux", ROOT)
+    libraries, processors = ("manylinux", "musllinux"), ("x86_64", "aarch64")
+    platforms = {f"cp311-{library}_{processor}" for library in libraries for processor in processors}
+    assert set(run(*command, cwd=ROOT).split()) == platforms
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
+    tests = re.findall(r"\{project\}/(\S+)", table["test-command"])
+    assert tests
+    assert [each for each in tests if not (ROOT / each).exists()] == []
 
 
 @HAS_HEADERS

@@ -14,15 +14,25 @@
 #include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"
 #include "internal/pycore_gil.h"
+#include "internal/pycore_genobject.h"
 #include "internal/pycore_hamt.h"
 #include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
 #include "internal/pycore_pystate.h"
 #include "internal/pycore_runtime.h"
+#if PY_MINOR_VERSION >= 13
+#include "internal/pycore_tstate.h"
+#endif
+#if PY_MINOR_VERSION >= 14
+#include "internal/pycore_interpframe.h"
+#include "internal/pycore_llist.h"
+#endif
 
 #include TABLE_FILE
 
-#if PY_MINOR_VERSION >= 13
+#if PY_MINOR_VERSION >= 14
+#define LAST_OF_THREAD offsetof(PyThreadState, datastack_top) /* what asyncio keeps stands far behind and is read alone */
+#elif PY_MINOR_VERSION >= 13
 #define LAST_OF_THREAD offsetof(_PyThreadStateImpl, asyncio_running_loop)
 #else
 #define LAST_OF_THREAD offsetof(PyThreadState, cframe)
@@ -33,6 +43,10 @@
 #define TABLE layout_3_12
 #elif PY_MINOR_VERSION == 13
 #define TABLE layout_3_13
+#elif PY_MINOR_VERSION == 14
+#define TABLE layout_3_14
+#elif PY_MINOR_VERSION == 15
+#define TABLE layout_3_15
 #endif
 
 static void print_line(const char *name, long long header, long long table) { printf("%s %lld %lld\n", name, header, table); }
@@ -53,7 +67,11 @@ static void print_threads(void) {
     OFFSET(thread_datastack_chunk, PyThreadState, datastack_chunk);
     OFFSET(thread_datastack_top, PyThreadState, datastack_top);
     OFFSET(interp_threads_head, PyInterpreterState, threads.head);
+#if PY_MINOR_VERSION >= 14
+    VALUE(interp_size, sizeof(PyInterpreterState));
+#else
     VALUE(interp_size, 0); /* used with what asyncio publishes, from 3.14 on */
+#endif
     OFFSET(gil_holder, struct _gil_runtime_state, last_holder);
     OFFSET(gil_locked, struct _gil_runtime_state, locked);
 #if PY_MINOR_VERSION >= 12
@@ -85,7 +103,6 @@ static void print_threads(void) {
 
 static void print_frames(void) {
     OFFSET(frame_previous, _PyInterpreterFrame, previous);
-    OFFSET(frame_stacktop, _PyInterpreterFrame, stacktop);
     OFFSET(frame_owner, _PyInterpreterFrame, owner);
     OFFSET(frame_localsplus, _PyInterpreterFrame, localsplus);
     VALUE(owner_generator, FRAME_OWNED_BY_GENERATOR);
@@ -99,11 +116,16 @@ static void print_frames(void) {
     VALUE(state_created, FRAME_CREATED);
     VALUE(state_suspended_from, FRAME_SUSPENDED);
     VALUE(state_executing, FRAME_EXECUTING);
+#if PY_MINOR_VERSION >= 14
+    ABSENT(frame_stacktop);
+    OFFSET(frame_stackpointer, _PyInterpreterFrame, stackpointer);
+#else
+    OFFSET(frame_stacktop, _PyInterpreterFrame, stacktop);
+    ABSENT(frame_stackpointer);
+#endif
 #if PY_MINOR_VERSION >= 13
     OFFSET(frame_code, _PyInterpreterFrame, f_executable);
     OFFSET(frame_instruction, _PyInterpreterFrame, instr_ptr);
-    VALUE(owner_skip_from, FRAME_OWNED_BY_CSTACK);
-    VALUE(state_suspended_to, FRAME_SUSPENDED_YIELD_FROM);
     VALUE(state_awaiting, FRAME_SUSPENDED_YIELD_FROM);
     VALUE(resume_opcodes[0], 0); /* the state tells */
     VALUE(resume_opcodes[1], 0);
@@ -117,8 +139,17 @@ static void print_frames(void) {
 #if PY_MINOR_VERSION >= 12
     ABSENT(frame_is_entry);
 #endif
-#if PY_MINOR_VERSION == 12
+#if PY_MINOR_VERSION >= 15
+    VALUE(state_suspended_to, FRAME_SUSPENDED_YIELD_FROM_LOCKED);
+#elif PY_MINOR_VERSION >= 13
+    VALUE(state_suspended_to, FRAME_SUSPENDED_YIELD_FROM);
+#endif
+#if PY_MINOR_VERSION >= 14
+    VALUE(owner_skip_from, FRAME_OWNED_BY_INTERPRETER);
+#elif PY_MINOR_VERSION >= 12
     VALUE(owner_skip_from, FRAME_OWNED_BY_CSTACK);
+#endif
+#if PY_MINOR_VERSION == 12
     VALUE(resume_opcodes[1], INSTRUMENTED_RESUME);
 #elif PY_MINOR_VERSION == 11
     VALUE(owner_skip_from, FRAME_OWNED_BY_FRAME_OBJECT + 1); /* no frame is skipped */
@@ -244,9 +275,15 @@ static void print_contexts(void) {
 #endif
 }
 
-/* What came with 3.14, whose headers are not at hand: its table is held against what the interpreter publishes. */
 static void print_later(void) {
-    ABSENT(frame_stackpointer);
+#if PY_MINOR_VERSION >= 14
+    VALUE(reference_tags, Py_TAG_BITS);
+    OFFSET(thread_running_task, _PyThreadStateImpl, asyncio_running_task);
+    OFFSET(thread_tasks, _PyThreadStateImpl, asyncio_tasks_head);
+    OFFSET(interp_tasks, PyInterpreterState, asyncio_tasks_head);
+    OFFSET(node_next, struct llist_node, next);
+    OFFSET(node_previous, struct llist_node, prev);
+#else
     VALUE(reference_tags, 0);
     VALUE(awaited_depth, 1);
     ABSENT(thread_running_task);
@@ -257,6 +294,7 @@ static void print_later(void) {
     ABSENT(task_node);
     ABSENT(node_next);
     ABSENT(node_previous);
+#endif
 }
 
 int main(void) {

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from native.fuzz.mutants import MUTANTS, Mutant
+from native.fuzz.mutants import MUTANTS, Mutant, mutants_for
 from native.tape_builds import (
     EXT,
     FUZZ,
@@ -107,9 +107,8 @@ def planted(mutant: Mutant, folder: Path, own: Path) -> Path:
     return program
 
 
-# Each is built once in a run of all three Pythons.
 @pytest.mark.parametrize(
-    "mutant", MUTANTS[sys.version_info.minor % 3 :: 3], ids=lambda mutant: f"{mutant.target}-{mutant.without}"
+    "mutant", mutants_for(sys.version_info.minor), ids=lambda mutant: f"{mutant.target}-{mutant.without}"
 )
 @pytest.mark.usefixtures("fuzz")
 def test_a_missing_bound_is_found(mutant: Mutant, folder: Path, tmp_path: Path) -> None:

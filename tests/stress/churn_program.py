@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 import program_at_rest
-from cloned_objects import clone
+from cloned_objects import blocks_of_set, clone, lead_to_copies, list_with
 from fault_program import Looker, settle
 
 from otel_asyncprof import _anchors, _native
@@ -32,14 +32,21 @@ def main(result: str, least_faults: int) -> None:
     originals = looker.describe(original)
     native = ctypes.CDLL(_native.__file__)
     native.churn_address.restype = ctypes.c_uint64
-    references = {
-        reference
-        for reference in _anchors._held["scheduled_tasks"]
-        if reference().get_loop() is program_at_rest.LOOPS["main"]
-    }
-    memory, copy = clone(references, anchors.values(), native.churn_address())
+    loop = program_at_rest.LOOPS["main"]
+    listed = [task for task in _native.listed_tasks() if task.get_loop() is loop]
+    if listed:  # from 3.14 on
+        head, tasks = list_with(listed[0], _native.listed_tasks())
+        memory, moved = clone(tasks, set(), anchors.values(), native.churn_address())
+    else:
+        references = {each for each in _anchors._held["scheduled_tasks"] if each().get_loop() is loop}
+        tasks = [task for reference in references if (task := reference()) is not None]
+        memory, moved = clone(tasks, blocks_of_set(references), anchors.values(), native.churn_address())
     assert native.churn_map(memory, len(memory))
-    looker.use(anchors | {"scheduled_tasks": copy})
+    if listed:
+        lead_to_copies(head, moved)  # for good: nothing in that thread ends
+    else:
+        anchors |= {"scheduled_tasks": moved(id(references))}
+    looker.use(anchors)
     exact, _, _ = settle(looker)
     found: dict[str, Any] = {
         "original": originals,

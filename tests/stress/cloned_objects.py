@@ -9,7 +9,7 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import Context
 from typing import Any
 
@@ -74,17 +74,45 @@ def word_at(address: int) -> int:
     return ctypes.c_uint64.from_address(address).value
 
 
-def clone(references: set[weakref.ref[Any]], kept: Iterable[int], base: int) -> tuple[bytes, int]:
-    """The memory, to be put at base, of copies of a set of weak references and of all below; where the set is then.
+def blocks_of_set(references: set[weakref.ref[Any]]) -> set[Block]:
+    """A set of weak references, as asyncio keeps its tasks up to 3.13."""
+    table = word_at(id(references) + SET_TABLE), (word_at(id(references) + SET_MASK) + 1) * SET_ENTRY_BYTES
+    blocks = {(id(references), SET_BYTES)} | {(id(each), type(each).__basicsize__) for each in references}
+    return blocks if id(references) <= table[0] < id(references) + SET_BYTES else blocks | {table}
+
+
+def node_of(task: Any) -> int:
+    """From 3.14 on: what links a task with those before and behind it, {next, previous}, at its end."""
+    return id(task) + asyncio.Task.__basicsize__ - 2 * WORD
+
+
+def list_with(task: Any, tasks: Iterable[Any]) -> tuple[int, list[Any]]:
+    """The head of the list that a task stands in, and all tasks of it."""
+    known = {node_of(each): each for each in tasks}
+    found, node = [task], word_at(node_of(task))
+    while node in known:
+        found.append(known[node])
+        node = word_at(node)
+    before = word_at(node_of(task) + WORD)
+    while before in known:
+        found.insert(0, known[before])
+        before = word_at(before + WORD)
+    assert before == node, "a list that is no ring"
+    return node, found
+
+
+def lead_to_copies(head: int, moved: Callable[[int], int]) -> None:
+    """A list's head names the copies of its first and last task; those name it already."""
+    for at in (head, head + WORD):
+        ctypes.c_uint64.from_address(at).value = moved(word_at(at))
+
+
+def clone(tasks: Iterable[Any], also: set[Block], kept: Iterable[int], base: int) -> tuple[bytes, Callable[[int], int]]:
+    """The memory, to be put at base, of copies of tasks, all below and some other blocks; address -> that of its copy.
 
     What is at the addresses to be kept is not copied: readers know it by them.
     """
-    values = [value for reference in references if (value := reference()) is not None]
-    table = word_at(id(references) + SET_TABLE), (word_at(id(references) + SET_MASK) + 1) * SET_ENTRY_BYTES
-    blocks = {(id(references), SET_BYTES), *map(block_of, reachable(values, kept))}
-    blocks |= {(id(reference), type(reference).__basicsize__) for reference in references}
-    if not id(references) <= table[0] < id(references) + SET_BYTES:
-        blocks.add(table)
+    blocks = also | set(map(block_of, reachable(tasks, kept)))
     places: list[tuple[int, int, int]] = []  # address, size, copy
     end = base
     for address, size in sorted(blocks):
@@ -103,4 +131,4 @@ def clone(references: set[weakref.ref[Any]], kept: Iterable[int], base: int) -> 
         for at in range(copy - base, copy - base + size - WORD + 1, WORD):
             word = int.from_bytes(memory[at : at + WORD], "little")
             memory[at : at + WORD] = moved(word).to_bytes(WORD, "little")
-    return bytes(memory), moved(id(references))
+    return bytes(memory), moved

@@ -118,7 +118,6 @@ def test_failed_reads_touch_no_memory_that_is_not_theirs(tmp_path: Path) -> None
     assert_harmless(run("sanitized", "fault_program.py", tmp_path, "guarded", 29))
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="copies a task set, and tasks stand in lists from 3.14 on")
 @pytest.mark.parametrize("kind", ["plain", "sanitized"])
 def test_memory_that_comes_and_goes_under_the_readers_is_harmless(kind: str, tmp_path: Path) -> None:
     """Pages of tasks, coroutines, code and contexts are unmapped, protected and cut off at the end of their file."""

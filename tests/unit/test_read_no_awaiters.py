@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from reader_helpers import event_loop, forever, named, prepare, read_all, settle, standing, start, wait_on
 
-from otel_asyncprof import _native
+from otel_asyncprof import _anchors, _native
 
 
 async def hand_over_by_queue() -> None:
@@ -180,3 +180,33 @@ def test_a_callback_that_holds_a_task_leads_nowhere() -> None:
         await other
 
     assert read_all(main()) == {"main": [], "child": [], "third": [], "other": ["main"]}
+
+
+def shield_of_later_releases(inner: asyncio.Future[Any]) -> asyncio.Future[Any]:
+    """Since 3.14.1 the callback of the outer future also holds the task that has called shield."""
+    outer, cur_task = asyncio.get_running_loop().create_future(), asyncio.current_task()
+
+    def _outer_done_callback(_: asyncio.Future[Any]) -> object:
+        return inner, cur_task
+
+    outer.add_done_callback(_outer_done_callback)
+    return outer
+
+
+async def wait_behind_a_shield(inner: asyncio.Future[Any]) -> None:
+    await shield_of_later_releases(inner)
+
+
+async def shield_a_future_and_a_task() -> None:
+    start("of a future", wait_behind_a_shield(asyncio.get_running_loop().create_future()))
+    start("of a task", wait_behind_a_shield(start("shielded")))
+
+
+def test_a_shield_of_a_plain_future_waits_for_no_task() -> None:
+    """Whatever task its callback holds beside the future."""
+    code = _anchors._inner_code(shield_of_later_releases, "_outer_done_callback")
+    with standing(shield_a_future_and_a_task()) as tasks:
+        _native.prepare(anchors=_anchors.collect() | {"code_shield": id(code)})
+        waits = {name: _native.read_task(id(task))["awaits_tasks"] for name, task in tasks.items()}
+    prepare()
+    assert waits == {"of a future": False, "of a task": True, "shielded": False}

@@ -11,6 +11,7 @@
 #include "otlp_encode.h"
 #include "plain_span.h"
 #include "span_link.h"
+#include "task_list.h"
 #include "task_set.h"
 #include "threads.h"
 #include "tick.h"
@@ -29,6 +30,7 @@
 #define READS_OF_HELD (3 * READS_OF_TYPE + READS_OF_ATTRIBUTE + 64)
 #define READS_OF_AWAITERS (33 * 33 * 16 * READS_OF_HELD)      /* MAX_FUTURES, MAX_CALLBACKS / 2, MAX_CELLS */
 #define READS_OF_AWAITED (2 * 256 * (8 * READS_OF_TYPE + READS_OF_ATTRIBUTE)) /* MAX_LOOKS */
+#define READS_OF_LISTS (65 * (64 + 2) * 64 * 2 + 2 * 2 * MAX_INPUT_TASKS) /* MAX_INPUT_THREADS and the interpreter, MAX_RETRIES, MAX_STEPS_BACK */
 #define READS_OF_TICK (1u << 22)
 
 static void run_threads(void) {
@@ -101,16 +103,26 @@ static void run_awaited(void) {
 }
 
 /* Some slots of a set, as a tick looks at them: at most 4096, wherever they are. */
+static void read_slots(const struct task_set *set) {
+    for (uint64_t done = 0; done < 4096 && done < set->slots; done += TASK_SET_SLOTS_PER_READ) {
+        uint64_t *addresses = exactly(TASK_SET_SLOTS_PER_READ * sizeof *addresses);
+        mutate_allow(2 + 3 * TASK_SET_SLOTS_PER_READ); /* each reference is touched, then two words of it are read */
+        CHECK(task_set_read(set, fuzz_random(), (uint32_t)fuzz_below(2 * TASK_SET_SLOTS_PER_READ), addresses) <= TASK_SET_SLOTS_PER_READ);
+        free(addresses);
+    }
+}
+
 static void run_task_sets(void) {
+    static struct task_list list; /* what one run has seen is where the next expects it */
     mutate_allow(2 * 3);
     struct task_set sets[] = {task_set_scheduled(), task_set_eager()};
-    for (size_t i = 0; i < 2; i++)
-        for (uint64_t done = 0; done < 4096 && done < sets[i].slots; done += TASK_SET_SLOTS_PER_READ) {
-            uint64_t *addresses = exactly(TASK_SET_SLOTS_PER_READ * sizeof *addresses);
-            mutate_allow(2 + 3 * TASK_SET_SLOTS_PER_READ); /* each reference is touched, then two words of it are read */
-            CHECK(task_set_read(&sets[i], fuzz_random(), (uint32_t)fuzz_below(2 * TASK_SET_SLOTS_PER_READ), addresses) <= TASK_SET_SLOTS_PER_READ);
-            free(addresses);
-        }
+    for (size_t i = 0; i < 2; i++) read_slots(&sets[i]);
+    if (!task_list_exists()) return;
+    mutate_allow(READS_OF_LISTS);
+    task_list_read(&list, input_threads, n_input_threads);
+    CHECK(list.count <= list.capacity && list.count <= MAX_TASKS);
+    struct task_set listed = task_set_of_list(list.tasks, list.count);
+    read_slots(&listed);
 }
 
 static void run_tasks(void) {

@@ -13,6 +13,7 @@ class Mutant:
     bound: str
     without: str
     target: str
+    since: int = 11  # minor version: where what it takes away is of use
 
 
 MUTANTS = [
@@ -33,6 +34,7 @@ MUTANTS = [
     Mutant("awaited.c", "if (hops == MAX_HOPS || ", "if (", "gather cycle"),
     Mutant("awaited.c", "i < count && *left; i++", "i < count; i++", "gather cycle"),
     Mutant("task_set.c", "if (count > TASK_SET_SLOTS_PER_READ) count = TASK_SET_SLOTS_PER_READ;", "", "task sets"),
+    Mutant("task_list.c", "retries++ == MAX_RETRIES", "retries++ == UINT32_MAX", "task sets", since=14),
     Mutant(
         "tasks.c",
         "realloc(table->by_address, 2 * capacity * sizeof *by_address)",
@@ -69,3 +71,10 @@ MUTANTS = [
         "stitch",
     ),
 ]
+
+
+def mutants_for(minor: int) -> list[Mutant]:
+    """Each is built once in a run of all Pythons; what is for later ones, on the first of those."""
+    if minor >= 14:
+        return [mutant for mutant in MUTANTS if mutant.since == minor]
+    return [mutant for mutant in MUTANTS if mutant.since == 11][minor % 3 :: 3]
