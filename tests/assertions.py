@@ -60,7 +60,7 @@ def is_bookkeeping(function: str) -> bool:
 
 
 def decode(sample: dict[str, Any]) -> Sample:
-    frames = tuple((f["function"], f["file"], f["line"], f["first_line"]) for f in sample["frames"])
+    frames = tuple((function, file, line, first_line) for function, file, line, first_line in sample["frames"])
     return Sample(
         frames=frames,
         task_name=sample["task_name"] or "",

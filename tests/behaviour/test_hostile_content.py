@@ -29,9 +29,9 @@ def named(results: Callable[..., dict[str, Any]]) -> dict[int, list[dict[str, An
     assert result["report"]["types"] == ["Text", "str"]
     found = defaultdict(list)
     for sample in result["report"]["captures"][0]["samples"]:
-        for frame in sample["frames"]:
-            if frame["first_line"] in range(FIRST_LINE, FIRST_LINE + len(NAMES)):
-                found[frame["first_line"] - FIRST_LINE].append(sample | frame)
+        for function, file, _, first_line in sample["frames"]:
+            if first_line in range(FIRST_LINE, FIRST_LINE + len(NAMES)):
+                found[first_line - FIRST_LINE].append(sample | {"function": function, "file": file})
     return found
 
 
