@@ -6,6 +6,10 @@
 #define SMOOTHING (1.0 / 16)
 #define STEP (1.0 / 32)        /* of the way to where the budget would be used up */
 #define FIRST_SLOT_NS 1000.0   /* assumed before anything was measured: a cautious start */
+#define RESERVE_SECONDS 0.25   /* of the share are left unspent: a costly tick then takes them, and no pause follows */
+#define LONGEST_PAUSE_NS 40e6  /* where ticks usually cost what they may */
+#define MAX_DEBT_SECONDS 1.0   /* of the share may be owed after a pause */
+#define MANY_TICKS 128
 #define LEAST_SLOTS 32         /* looked at in a tick, whatever the rest costs */
 #define SMALL_SET 256          /* slots; a set as small is seen whole in every fourth tick at least */
 #define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
@@ -24,9 +28,11 @@ void budget_init(struct budget *budget, double share, double period_ns) {
     if (budget->slots < LEAST_SLOTS) budget->slots = LEAST_SLOTS;
 }
 
-/* For one tick: its share, and a part of what is saved up or owed, so that this is used or paid within about a second. */
+/* For one tick: its share, and a part of what is saved up beyond the reserve or missing from it, so that this is used or paid within
+   about a second. */
 static double allowance(const struct budget *budget) {
-    return budget->share * budget->period_ns + budget->credit_ns * budget->period_ns / 1e9;
+    double beyond_reserve = budget->credit_ns - RESERVE_SECONDS * 1e9 * budget->share;
+    return budget->share * budget->period_ns + beyond_reserve * budget->period_ns / 1e9;
 }
 
 uint64_t budget_slots(const struct budget *budget) { return (uint64_t)budget->slots; }
@@ -34,6 +40,9 @@ uint64_t budget_slots(const struct budget *budget) { return (uint64_t)budget->sl
 uint64_t budget_idle_threads(const struct budget *budget) { return (uint64_t)budget->idle_threads; }
 
 static double at_most_1(double value) { return value < 1 ? value : 1; }
+
+/* What most ticks cost: a costly one among them hardly counts. */
+static void note_usual(double *usual, double now) { *usual += *usual ? (now - *usual) / MANY_TICKS : now; }
 
 static void smooth_over(double *value, double now, double ticks) { *value += *value ? at_most_1(SMOOTHING * ticks) * (now - *value) : now; }
 static void smooth(double *value, double now) { smooth_over(value, now, 1); }
@@ -55,8 +64,18 @@ static void adjust_idle_threads(struct budget *budget, uint64_t all_threads) {
     if (budget->idle_threads < 1) budget->idle_threads = 1;
 }
 
+/* What one costly tick owes is paid little by little, by pauses that are longer than ticks as they usually are need. More than the share
+   of MAX_DEBT_SECONDS is never owed after a pause. */
+static uint64_t pause_ns(const struct budget *budget) {
+    double owed = -budget->credit_ns / budget->share, longest = 2 * budget->usual_ns / budget->share, least = owed - MAX_DEBT_SECONDS * 1e9;
+    if (longest < LONGEST_PAUSE_NS) longest = LONGEST_PAUSE_NS;
+    if (longest < least) longest = least;
+    return owed <= 0 ? 0 : (uint64_t)(owed < longest ? owed : longest);
+}
+
 uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     double most = MAX_CREDIT_SECONDS * 1e9 * budget->share;
+    note_usual(&budget->usual_ns, (double)cost->cpu_ns);
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
     if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
     if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
@@ -72,5 +91,5 @@ uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
         if (cost->all_slots) adjust_slots(budget, cost->all_slots, budget->ticks_since_look);
         budget->cpu_ns_since_look = budget->ticks_since_look = 0;
     }
-    return budget->credit_ns >= 0 ? 0 : (uint64_t)(-budget->credit_ns / budget->share);
+    return pause_ns(budget);
 }

@@ -11,6 +11,7 @@ struct budget {
     double period_ns; /* of the ticks */
     double credit_ns; /* CPU time that may be used now; below 0: used ahead of time */
     double tick_ns;   /* a tick's cost; smoothed, like the following */
+    double usual_ns;  /* the same of most ticks, whatever a few have cost */
     double cpu_ns_since_look; /* at suspended tasks, that one included */
     double ticks_since_look;
     double fixed_ns;  /* the part of it that is not for suspended tasks */

@@ -90,6 +90,40 @@ TEST(a_small_set_is_seen_whole_every_fourth_tick_whatever_the_rest_costs) {
     CHECK(result.used_ns <= result.end_ns / 100 + 11 * MS);
 }
 
+/* Ticks of 60 us of which one in a thousand, every ten seconds, costs so much. */
+static uint64_t longest_wait(uint64_t costly_ns, uint64_t *used_ns, uint64_t *end_ns) {
+    struct budget budget;
+    uint64_t wait = 0, longest = 0;
+    budget_init(&budget, 0.01, 10.0 * MS);
+    *used_ns = *end_ns = 0;
+    for (unsigned tick = 0; tick < 10000; tick++) {
+        uint64_t step = wait > 10 * MS ? wait : 10 * MS, cpu_ns = tick % 1000 == 500 ? costly_ns : 60000;
+        *end_ns += step;
+        *used_ns += cpu_ns;
+        wait = budget_spend(&budget, &(struct tick_cost){.cpu_ns = cpu_ns, .wall_ns = step});
+        if (wait > longest) longest = wait;
+    }
+    return longest;
+}
+
+TEST(one_costly_tick_is_paid_by_its_reserve_or_by_many_short_pauses) {
+    uint64_t used_ns, end_ns;
+    CHECK(longest_wait(2 * MS, &used_ns, &end_ns) == 0);
+    CHECK(longest_wait(12 * MS, &used_ns, &end_ns) <= 45 * MS);
+    CHECK(longest_wait(100 * MS, &used_ns, &end_ns) > SECOND); /* nothing is owed for long */
+    CHECK(used_ns <= end_ns / 100 + 20 * MS);
+}
+
+TEST(what_ticks_use_leaves_a_reserve) {
+    struct budget budget;
+    budget_init(&budget, 0.01, 10.0 * MS);
+    for (unsigned tick = 0; tick < 1000; tick++) {
+        uint64_t cpu_ns = 60000 + 300 * budget_slots(&budget);
+        budget_spend(&budget, &(struct tick_cost){.cpu_ns = cpu_ns, .tasks_ns = cpu_ns - 60000, .slots = budget_slots(&budget), .all_slots = 1 << 20, .wall_ns = 10 * MS});
+    }
+    CHECK(budget.credit_ns > 2 * MS && budget.credit_ns < 3 * MS);
+}
+
 TEST(costly_ticks_use_the_share_and_one_second_of_it_saved_up) {
     static const uint64_t costs[] = {150000, MS, 25 * MS, 300 * MS};
     for (unsigned i = 0; i < 4; i++) {
