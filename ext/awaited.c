@@ -45,7 +45,7 @@ static bool any_leads_to_task(const uint64_t *futures, size_t count, unsigned ho
 }
 
 /* The future that shield hands out: its own callback holds the inner one, last: cells stand in the order of their names. Before it
-   there may be the task that has called shield (3.14.1 and later). */
+   there may be the task that has called shield (3.14.10, 3.15; not 3.14.3). */
 static bool is_shield_of_task(uint64_t future, unsigned hops, unsigned *left) {
     uint64_t callback, type, code, closure, cells[MAX_CELLS];
     if (!safe_copy_word(&callback, future + layout.future_callback0) || !type_of(callback, &type) || type != anchors.type_function ||
