@@ -39,7 +39,7 @@ REFUSALS = {
         version.__dict__.update(fields)
         sys.version_info, sys.version = version, "3.99.0 (main, Jan  1 2030, 00:00:00) [GCC 20.1.0]"
         """,
-        r"CPython 3\.99\.0 is not supported; use one that is \(3\.11, 3\.12, 3\.13, 3\.14\)",
+        r"CPython 3\.99\.0 is not supported; use one that is \(3\.11, 3\.12, 3\.13, 3\.14, 3\.15\)",
     ),
     "another platform": Refusal(
         "import sys; sys.platform = 'darwin'",

@@ -20,7 +20,7 @@
 enum { OWNER_THREAD = 0, OWNER_GENERATOR = 1, OWNER_INTERPRETER = 3, OWNER_THREAD_STATE = 4 };
 
 static _Alignas(16) uint8_t objects[N_OBJECTS][OBJECT_BYTES];
-static _Alignas(16) uint8_t thread[1024], interpreter[1 << 18], chunk[4096];
+static _Alignas(16) uint8_t thread[2048], interpreter[1 << 18], chunk[4096];
 static unsigned n_objects, minor;
 
 static uint64_t address_of(const void *object) { return (uint64_t)(uintptr_t)object; }

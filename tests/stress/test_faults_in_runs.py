@@ -75,7 +75,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int],
 
 
 def frames_of(sample: dict[str, Any]) -> list[str]:
-    return ["{function} ({file}:{line} of {first_line})".format(**frame) for frame in sample["frames"]]
+    return ["{} ({}:{} of {})".format(*frame) for frame in sample["frames"]]
 
 
 def stacks_of_tasks(found: dict[str, Any]) -> set[tuple[str, tuple[str, ...]]]:
@@ -106,11 +106,9 @@ def lines_of(file: str) -> dict[tuple[str, int], set[int]]:
     return known
 
 
-def is_in_its_source(frame: dict[str, Any]) -> bool:
+def is_in_its_source(function: str, file: str, line: int, first_line: int) -> bool:
     """Whether a function of that name begins at that line of that file and goes through this line."""
-    if frame["function"] in SYNTHETIC:
-        return True
-    return frame["line"] in lines_of(frame["file"]).get((frame["function"], frame["first_line"]), set())
+    return function in SYNTHETIC or line in lines_of(file).get((function, first_line), set())
 
 
 def reference(run: Runner, loop: str) -> set[tuple[str, tuple[str, ...]]]:
@@ -153,7 +151,7 @@ def test_no_link_and_no_stack_is_another_requests(runner: Callable[[int], Runner
     spans: dict[str, int] = found["spans"]
     wrong, numbers = [], set()
     for sample in found["samples"]:
-        own = [frame["function"] for frame in sample["frames"] if frame["function"] in spans]
+        own = [function for function, *_ in sample["frames"] if function in spans]
         numbers.add(frozenset(name.split()[-1] for name in own))
         if sample["span_id"] and sample["span_id"] not in ([spans[own[-1]]] if own else spans.values()):
             wrong.append((own, sample["span_id"]))
@@ -166,8 +164,8 @@ def test_every_frame_that_is_seen_stands_in_its_source(runner: Callable[[int], R
     """No name, file or line that is not there; a run on a loaded machine may have too few looks for a fault."""
     for _ in range(MOST_RUNS):
         found = runner(OFTEN)(target, LOOPS[-1], "settled" if target in SETTLED else "own")
-        frames = {tuple(frame.items()) for sample in found["samples"] for frame in sample["frames"]}
-        assert [frame for frame in map(dict, frames) if not is_in_its_source(frame)] == []
+        frames = {tuple(frame) for sample in found["samples"] for frame in sample["frames"]}
+        assert [frame for frame in frames if not is_in_its_source(*frame)] == []
         if found["stats"]["faults"]:
             return assert_failing(found)
     return pytest.fail("no read has failed")
