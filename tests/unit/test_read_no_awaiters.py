@@ -183,7 +183,7 @@ def test_a_callback_that_holds_a_task_leads_nowhere() -> None:
 
 
 def shield_of_later_releases(inner: asyncio.Future[Any]) -> asyncio.Future[Any]:
-    """From some patch release of 3.14 on the callback of the outer future also holds the task that has called shield."""
+    """In later releases of 3.14 the callback of the outer future also holds the task that has called shield."""
     outer, cur_task = asyncio.get_running_loop().create_future(), asyncio.current_task()
 
     def _outer_done_callback(_: asyncio.Future[Any]) -> object:

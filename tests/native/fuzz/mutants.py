@@ -20,8 +20,6 @@ MUTANTS = [
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "states == MAX_STATES", "threads"),
     Mutant("threads.c", "count == capacity || states == MAX_STATES", "count == capacity", "thread cycle"),
     Mutant("unwind.c", "end - start > room) return;", "end - start > UINT64_MAX - room) return;", "stacks"),
-    Mutant("unwind.c", "walks < MAX_WALKS; walks++", "walks < UINT32_MAX; walks++", "stacks"),
-    Mutant("unwind.c", "if (count == MAX_THREAD_FRAMES - 1 || steps", "if (steps", "stacks"),
     Mutant(
         "coroutine.c",
         "if (chain->count == chain->capacity) return",
@@ -70,6 +68,8 @@ MUTANTS = [
         "if (count && way->length == SIZE_MAX) {",
         "stitch",
     ),
+    Mutant("unwind.c", "if (count == MAX_THREAD_FRAMES - 1 || steps", "if (steps", "stacks"),
+    Mutant("unwind.c", "walks < MAX_WALKS; walks++", "walks < UINT32_MAX; walks++", "stacks"),
 ]
 
 
