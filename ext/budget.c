@@ -9,7 +9,7 @@
 #define RESERVE_SECONDS 0.25   /* of the share are left unspent: a costly tick then takes them, and no pause follows */
 #define LONGEST_PAUSE_NS 40e6  /* where ticks usually cost what they may */
 #define MAX_DEBT_SECONDS 1.0   /* of the share may be owed after a pause */
-#define MANY_TICKS 128
+#define SLOWLY (1.0 / 8)       /* as if so much of a tick had passed: a costly one among many hardly counts */
 #define LEAST_SLOTS 32         /* looked at in a tick, whatever the rest costs */
 #define SMALL_SET 256          /* slots; a set as small is seen whole in every fourth tick at least */
 #define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
@@ -40,9 +40,6 @@ uint64_t budget_slots(const struct budget *budget) { return (uint64_t)budget->sl
 uint64_t budget_idle_threads(const struct budget *budget) { return (uint64_t)budget->idle_threads; }
 
 static double at_most_1(double value) { return value < 1 ? value : 1; }
-
-/* What most ticks cost: a costly one among them hardly counts. */
-static void note_usual(double *usual, double now) { *usual += *usual ? (now - *usual) / MANY_TICKS : now; }
 
 static void smooth_over(double *value, double now, double ticks) { *value += *value ? at_most_1(SMOOTHING * ticks) * (now - *value) : now; }
 static void smooth(double *value, double now) { smooth_over(value, now, 1); }
@@ -75,7 +72,7 @@ static uint64_t pause_ns(const struct budget *budget) {
 
 uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     double most = MAX_CREDIT_SECONDS * 1e9 * budget->share;
-    note_usual(&budget->usual_ns, (double)cost->cpu_ns);
+    smooth_over(&budget->usual_ns, (double)cost->cpu_ns, SLOWLY);
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
     if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
     if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);

@@ -18,9 +18,7 @@ from .splits import SpanSplit, SpanTime, splits_of
 from .waterfall import Placed, SpanRow, placed
 
 MAX_CACHED_TRACES = 8
-MANY_SPANS = (
-    500  # a trace of so many takes longer than a click may: it lies ready, and while it grows is as it was before
-)
+MANY_SPANS = 500  # such a trace takes longer than a click may: it lies ready, and while it grows is as it was before
 MAX_CACHED_ROWS = 40_000  # spans and samples of all traces that are kept
 MAX_CACHED_FRAMES = 100_000
 MAX_CACHED_STACKS = 25_000
