@@ -1,4 +1,4 @@
-"""150 threads that wait, one that works and sleeps in turn, one that works for a while now and then: each within one frame."""
+"""150 threads that wait, one that works and sleeps in turn, one that works now and then: each within one frame."""
 
 import asyncio
 import threading
