@@ -50,6 +50,7 @@ static int refuse(const char *reason) {
 
 static int select_layout(void) {
     unsigned long minor = Py_Version >> 16 & 0xff;
+    span_context_see_loop_again();
     if (Py_Version >> 24 != 3 || !layout_select((unsigned)minor)) {
         PyErr_Format(PyExc_RuntimeError, "there is no layout table for CPython %lu.%lu", Py_Version >> 24, minor);
         return -1;

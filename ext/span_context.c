@@ -39,6 +39,11 @@ static pid_t own_pid;
 
 static void note_pid(void) { own_pid = getpid(); }
 
+void span_context_see_loop_again(void) {
+    loop_place = NOT_SEEN_YET;
+    Py_CLEAR(holder_type);
+}
+
 static uintptr_t word_at(const void *object, size_t offset) {
     uintptr_t word;
     memcpy(&word, (const char *)object + offset, sizeof word);

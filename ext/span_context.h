@@ -15,4 +15,7 @@ uint64_t span_context_view_type(void);
 /* Where struct span_view begins in a view: the size of the base, asked at run time. */
 size_t span_context_view_offset(void);
 
+/* To be called before the layout changes: where asyncio keeps the running loop was seen with the old one. */
+void span_context_see_loop_again(void);
+
 #endif

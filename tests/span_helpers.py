@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.trace.propagation import _SPAN_KEY
+from reader_helpers import prepare
 
 from otel_asyncprof import _native
 
@@ -29,7 +30,7 @@ STOCK: Any = otel._RUNTIME_CONTEXT
 class Runtimes:
     """A stock runtime context and ours over the same variable."""
 
-    def __init__(self) -> None:
+    def __init__(self, get_running_loop: Callable[[], object] = asyncio._get_running_loop) -> None:
         self.stock = ContextVarsRuntimeContext()
         self.noticed: list[Any] = []
         self.ours = _native.ContextVarsRuntimeContext(
@@ -38,9 +39,11 @@ class Runtimes:
             _SPAN_KEY,
             NonRecordingSpan,
             asyncio.tasks._current_tasks,  # type: ignore[attr-defined]
-            asyncio._get_running_loop,
+            get_running_loop,
             self.noticed.append,
         )
+        if not _native.is_running():
+            prepare()  # a patch release may keep the running task elsewhere than the table says
 
     @property
     def view(self) -> _native.ViewFields:

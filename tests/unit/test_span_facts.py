@@ -190,6 +190,26 @@ def test_each_loop_has_its_own_running_task(runtimes: Runtimes) -> None:
     assert found["none"] == (0, 0)
 
 
+REPLACED = """
+import asyncio, sys
+sys.path[:0] = {path!r}
+from span_helpers import Runtimes, tracer
+
+async def owner(runtimes):
+    with runtimes.active(tracer.start_span("request")) as view:
+        return view["owner"] == id(asyncio.current_task())
+
+asyncio.run(owner(Runtimes(lambda: asyncio._get_running_loop())))
+assert asyncio.run(owner(Runtimes()))
+"""
+
+
+def test_where_the_running_loop_is_kept_is_looked_for_again_at_each_start() -> None:
+    """A function in the place of asyncio's own does not say; asyncio's, at the next start, does."""
+    program = REPLACED.format(path=[os.path.dirname(os.path.dirname(__file__))])
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_callback_of_a_loop_owns_nothing(runtimes: Runtimes) -> None:
     """The loop runs, but no task."""
 
