@@ -12,9 +12,9 @@ from typing import Any
 
 from ..analysis.places import caller_in
 from ..formats.stack_sample import Frame
-from .flame import Stack
 from .looks import Look, Sample, looks_of
 from .splits import SpanSplit, SpanTime, splits_of
+from .tree_layout import Stack
 from .waterfall import Placed, SpanRow, placed
 
 MAX_CACHED_TRACES = 8
