@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import QueryParams
@@ -46,7 +46,7 @@ def recording_of(connection: sqlite3.Connection, reader: Reader, choice: Choice)
         "SELECT trace_id FROM trace WHERE start_ns BETWEEN ? AND ? ORDER BY start_ns DESC LIMIT ?",
         (choice.since_ns, choice.until_ns, MAX_TRACES),
     ).fetchall()
-    found: list[TraceData] = [found_trace(connection, reader, row[0]) for row in rows]
+    found: Iterator[TraceData] = (found_trace(connection, reader, row[0]) for row in rows)
     return recording_of_time(connection, reader, found, choice.since_ns, choice.until_ns)
 
 
