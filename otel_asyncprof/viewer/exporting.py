@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData, ProfilesDictionary
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-MAX_SAMPLES = 200_000  # rows of one export
+MAX_SAMPLES = 200_000  # rows of a trace
+MAX_SAMPLES_OF_MANY = 20_000  # rows of one export that is of more than a trace: the newest
 ROWS_AT_ONCE = 2000
 _CPU_PERIOD_NS = 10_000_000
 _COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n, wall_ns,
@@ -41,9 +42,20 @@ def recording_of_time(
     """The newest samples of some time, with some traces; each trace is let go before the next is asked for."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM sample WHERE last_ns BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
-        (since_ns, until_ns, MAX_SAMPLES),
+        (since_ns, until_ns, MAX_SAMPLES_OF_MANY),
     )
     return Recording(_profiles(connection, reader, rows), [_traces(connection, data, None) for data in traces])
+
+
+def samples_in(recording: Recording) -> int:
+    """How many samples it has, CPU and wall profile each counted."""
+    return sum(
+        len(profile.samples)
+        for message in recording.profiles
+        for of_resource in message.resource_profiles
+        for of_scope in of_resource.scope_profiles
+        for profile in of_scope.profiles
+    )
 
 
 def _resource(connection: sqlite3.Connection, number: int) -> dict[str, Any]:

@@ -213,6 +213,7 @@ function StackGraph({ stacks, root, base }: { stacks: Stacks; root: string; base
         value={nodes.total_us}
         name={drawing.name}
         fill={drawing.fill}
+        own={(index) => frame(index)?.kind === "own"}
         tip={tip}
         match={finding ? nodes.match : undefined}
         rootOnTop={param("dir") !== "flame"}

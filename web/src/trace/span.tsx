@@ -70,6 +70,7 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
       <div class="bar-big">
         <SplitBar split={split} />
       </div>
+      {within === "trace" && <p class="dim small">The whole trace, all spans together:</p>}
       <SplitLegend split={split} chosen={param("state").split(",")} choose={toggleState} />
       {detail.data?.thin && span.samples > 0 && <ThinNote thin={detail.data.thin} />}
       <div class="actions">
