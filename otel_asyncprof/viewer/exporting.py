@@ -189,7 +189,7 @@ class _Message:
             profile.time_unix_nano, profile.duration_nano = begin, end - begin
         if cpu_ns:
             times = array("q", row[15])
-            cpu.period = round(cpu_ns / len(times)) if times else cpu.period
+            cpu.period = max(round(cpu_ns / len(times)), 1) if times else cpu.period
             values = [] if times else [round(cpu_ns / cpu.period)]
             cpu.samples.add(**place, timestamps_unix_nano=times, values=values)
         if wall_ns:
