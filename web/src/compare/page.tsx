@@ -46,6 +46,7 @@ function Choose({ a, b }: { a: string; b: string }) {
       <label>
         Slow against fast runs of{" "}
         <select
+          class="long-names"
           value={slowAgainstFast(a, b)}
           onChange={(event) => {
             const name = event.currentTarget.value;

@@ -102,6 +102,17 @@ test("a and d go to the frame beside the chosen one, as the arrows do", async ()
   expect([await at("ArrowRight"), await at("ArrowLeft")]).toEqual(["dumps", "load_order"]);
 });
 
+test("frames of the application's own stand out", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "fetch_lines").waitFor({ state: "attached" });
+  const own = await page.locator("g.frame.own").allInnerTexts();
+  const all = await page.locator("g.frame").allInnerTexts();
+  const names = (texts: string[]) => texts.map((text) => text.trim().split(/\s/)[0]!);
+  expect(names(own)).toContain("fetch_lines");
+  expect(names(all)).toContain("Connection.fetch");
+  expect(names(own)).not.toContain("Connection.fetch");
+});
+
 test("between two states a line is drawn, in bars and between frames", async () => {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await visit(WHOLE, { colorScheme });
