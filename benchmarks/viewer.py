@@ -103,11 +103,11 @@ class Viewer:
         while json.loads(self.ask("/api/status"))["samples"] < samples:
             time.sleep(0.02)
 
-    @property
-    def resident_mib(self) -> float:
-        """Memory of the process now."""
+    def memory_mib(self) -> tuple[float, float]:
+        """Resident memory of the process now, and the most that it ever was."""
         lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+        kib = {name: value.split()[0] for name, _, value in (line.partition(":") for line in lines) if value.split()}
+        return int(kib["VmRSS"]) / 1024, int(kib["VmHWM"]) / 1024
 
     def stop(self) -> None:
         """Ends it."""
@@ -308,9 +308,15 @@ def flame(viewer: Viewer, begin_ns: int) -> list[str]:
     ]
 
 
+def memory_line(viewer: Viewer, when: str) -> str:
+    """Memory now and at most, with the limit for both."""
+    now, most = viewer.memory_mib()
+    return f"{now:10,.0f} {most:10,.0f}   at most  MiB of memory {when} (at most 200)"
+
+
 def memory(viewer: Viewer, begin_ns: int, sizes: list[int]) -> list[str]:
     """Resident memory after the list and a tree were shown, at stored sizes."""
-    lines = [line("MiB of memory", (viewer.resident_mib, None), 200)]
+    lines = []
     seed = 100
     for size in sizes:
         while json.loads(viewer.ask("/api/status"))["size_bytes"] < size:
@@ -320,7 +326,7 @@ def memory(viewer: Viewer, begin_ns: int, sizes: list[int]) -> list[str]:
         viewer.ask("/api/traces")
         viewer.ask("/api/queries")
         viewer.ask("/api/stacks")
-        lines.append(line(f"MiB of memory at {size >> 20} MiB stored", (viewer.resident_mib, None), 200))
+        lines.append(memory_line(viewer, f"at {size >> 20} MiB stored, a tree of all made"))
     return lines
 
 
@@ -346,6 +352,7 @@ def main() -> None:
         try:
             for measure in (ingestion, lists, large_trace, flame):
                 print("\n".join(measure(viewer, begin_ns)), flush=True)
+                print(memory_line(viewer, f"after this: {measure.__name__}"), flush=True)
             print("\n".join(memory(viewer, begin_ns, [size << 20 for size in chosen.stored])), flush=True)
         finally:
             viewer.stop()

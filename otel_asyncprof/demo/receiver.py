@@ -23,11 +23,11 @@ class Receiver:
 
     def __init__(self, also: Callable[[Message], object] | None = None) -> None:
         """`also` gets each request, too."""
-        self.traces: deque[bytes] = deque(maxlen=MAX_REQUESTS)
-        self.profiles: deque[bytes] = deque(maxlen=MAX_REQUESTS)
+        self._traces: deque[bytes] = deque(maxlen=MAX_REQUESTS)
+        self._profiles: deque[bytes] = deque(maxlen=MAX_REQUESTS)
         signals: dict[str, tuple[type[Message], deque[bytes]]] = {
-            "/v1/traces": (ExportTraceServiceRequest, self.traces),
-            "/v1development/profiles": (ExportProfilesServiceRequest, self.profiles),
+            "/v1/traces": (ExportTraceServiceRequest, self._traces),
+            "/v1development/profiles": (ExportProfilesServiceRequest, self._profiles),
         }
 
         class Handler(_Handler):
@@ -39,6 +39,16 @@ class Receiver:
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(POLL_SECONDS,), name="otlp-receiver", daemon=True
         )
+
+    @property
+    def traces(self) -> list[bytes]:
+        """What has arrived so far; more may arrive while that is read."""
+        return list(self._traces)
+
+    @property
+    def profiles(self) -> list[bytes]:
+        """What has arrived so far."""
+        return list(self._profiles)
 
     @property
     def endpoint(self) -> str:

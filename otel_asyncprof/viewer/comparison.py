@@ -6,8 +6,9 @@ from math import sqrt
 from typing import Any
 
 from ..formats.stack_sample import Frame
-from .flame import MAX_NODES, PRUNE, Functions, Node, Weights, frames_json, tree_of
+from .flame import MAX_NODES, PRUNE, Functions, Weights, frames_json, frames_of
 from .function_table import function_rows
+from .tree_layout import Entry, Layout, Stack, Sums
 
 MAX_FUNCTIONS = 500
 MAX_ATTRIBUTES = 20
@@ -22,7 +23,7 @@ class Half:
     runs: int
 
 
-def is_noise(a: float, n_a: int, b: float, n_b: int) -> bool:
+def is_noise(a: float, n_a: float, b: float, n_b: float) -> bool:
     """Whether two times differ by less than twice what chance makes of so many samples."""
     return abs(a - b) <= 2 * sqrt(a * a / max(n_a, 1) + b * b / max(n_b, 1))
 
@@ -30,42 +31,44 @@ def is_noise(a: float, n_a: int, b: float, n_b: int) -> bool:
 def compared(a: Half, b: Half, frames: Mapping[int, Frame]) -> dict[str, Any]:
     """One tree and one table of both, in microseconds per run."""
     functions = Functions(frames)
-    trees = tree_of(a.weights, functions), tree_of(b.weights, functions)
     return {
-        "nodes": _columns(trees[0], trees[1], max(a.runs, 1), max(b.runs, 1)),
+        "nodes": _columns(a, b, functions),
         "functions": _function_changes(a, b, frames, functions),
         "frames": frames_json(functions.frames),
     }
 
 
-def _columns(a: Node, b: Node, runs_a: int, runs_b: int) -> dict[str, list[int]]:
-    parents: list[int] = []
-    frames: list[int] = []
-    lines: list[int] = []
-    times_a: list[int] = []
-    times_b: list[int] = []
-    noise: list[int] = []
-    least = PRUNE * max(a.total / runs_a, b.total / runs_b)
-    nothing = Node(-1)
-    waiting = [(a, b, -1)]
-    while waiting and len(parents) < MAX_NODES:
-        one, other, parent = waiting.pop()
-        here = len(parents)
-        mean_a, mean_b = one.total / runs_a, other.total / runs_b
-        parents.append(parent)
-        frames.append(one.function if one is not nothing else other.function)
-        lines.append((one if mean_a >= mean_b else other).line)
-        times_a.append(round(mean_a / 1000))
-        times_b.append(round(mean_b / 1000))
-        noise.append(int(is_noise(mean_a, one.n, mean_b, other.n)))
-        pairs = [
-            (one.children.get(function, nothing), other.children.get(function, nothing))
-            for function in one.children.keys() | other.children.keys()
-        ]
-        kept = [pair for pair in pairs if max(pair[0].total / runs_a, pair[1].total / runs_b) >= least]
-        kept.sort(key=lambda pair: max(pair[0].total / runs_a, pair[1].total / runs_b))
-        waiting += [(left, right, here) for left, right in kept]
-    return {"parent": parents, "frame": frames, "line": lines, "a_us": times_a, "b_us": times_b, "noise": noise}
+def _columns(a: Half, b: Half, functions: Functions) -> dict[str, list[int]]:
+    """Of each node the times per run of both sides. What is light on both is left out."""
+    sums: dict[Stack, list[float]] = {}  # time and number of samples on each side
+    for side, half in enumerate((a, b)):
+        for stack, weight in half.weights.items():
+            of_stack = sums.setdefault(stack, [0.0, 0.0, 0.0, 0.0])
+            of_stack[side] += weight.total / max(half.runs, 1)
+            of_stack[side + 2] += weight.n
+    functions.know(frames_of(sums))
+    entries: list[Entry] = [(stack, _heavier(of_stack), of_stack, 0) for stack, of_stack in sums.items()]
+    least = PRUNE * max(sum(of_stack[side] for of_stack in sums.values()) for side in (0, 1)) if sums else 0.0
+    layout = Layout(functions.number.__getitem__, functions.line.__getitem__, _heavier, _told, least)
+    found = layout.columns(entries, MAX_NODES)
+    times_a, times_b, noise = found.told
+    return {
+        "parent": found.parent,
+        "frame": found.function,
+        "line": found.line,
+        "a_us": times_a,
+        "b_us": times_b,
+        "noise": noise,
+    }
+
+
+def _heavier(sums: Sums) -> float:
+    return max(sums[0], sums[1])
+
+
+def _told(sums: Sums, _: int) -> tuple[int, ...]:
+    a, b, n_a, n_b = sums
+    return round(a / 1000), round(b / 1000), int(is_noise(a, n_a, b, n_b))
 
 
 def _function_changes(a: Half, b: Half, frames: Mapping[int, Frame], functions: Functions) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_NAME = 1024  # characters of a span's, a task's or a thread's name
 MAX_FRAMES = 1024  # of one stack
+MAX_SHOWN = 20_000  # characters of one attribute that the page gets; exports have all
 MAX_TIME_NS = 1 << 62  # a signed 64-bit number holds sums of two
 CLIENT = 3
 _SYSTEMS = ("db.system.name", "db.system")
@@ -289,9 +290,11 @@ def _plain(value: Any) -> Any:
 
 
 def browser_safe(value: Any) -> Any:
-    """The same for a browser, whose numbers are exact up to 2^53 only."""
+    """The same for a browser, whose numbers are exact up to 2^53 only, without the ends of very long texts."""
     if isinstance(value, dict):
         return {key: browser_safe(item) for key, item in value.items()}
     if isinstance(value, list):
         return [browser_safe(item) for item in value]
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return f"{value[:MAX_SHOWN]} … {len(value) - MAX_SHOWN} more characters"
     return str(value) if isinstance(value, int) and abs(value) > 1 << 53 else value

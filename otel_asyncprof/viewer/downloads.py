@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import QueryParams
@@ -11,7 +11,7 @@ from ..formats.choice import NAMES as FORMAT_NAMES
 from ..formats.choice import named
 from ..formats.recording import Recording
 from . import markdown
-from .exporting import recording_of_time, recording_of_trace
+from .exporting import MAX_SAMPLES_OF_MANY, recording_of_time, recording_of_trace, samples_in
 from .looks import STATES
 from .reading import Reader
 from .selection import CHILDREN, SELF, TRACE, Choice, Chosen, operation_traces, scope_of
@@ -36,17 +36,20 @@ def recording_of(connection: sqlite3.Connection, reader: Reader, choice: Choice)
         return recording_of_trace(connection, reader, data, spans)
     if choice.operation is not None:
         traces = operation_traces(connection, choice)[:MAX_TRACES]
-        whole = Recording()
+        whole, samples = Recording(), 0
         for trace_id in traces:
             one = recording_of_trace(connection, reader, found_trace(connection, reader, trace_id), None)
             whole.profiles += one.profiles
             whole.traces += one.traces
+            samples += samples_in(one)
+            if samples >= MAX_SAMPLES_OF_MANY:
+                break
         return whole
     rows = connection.execute(
         "SELECT trace_id FROM trace WHERE start_ns BETWEEN ? AND ? ORDER BY start_ns DESC LIMIT ?",
         (choice.since_ns, choice.until_ns, MAX_TRACES),
     ).fetchall()
-    found: list[TraceData] = [found_trace(connection, reader, row[0]) for row in rows]
+    found: Iterator[TraceData] = (found_trace(connection, reader, row[0]) for row in rows)
     return recording_of_time(connection, reader, found, choice.since_ns, choice.until_ns)
 
 

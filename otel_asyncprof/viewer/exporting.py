@@ -4,19 +4,24 @@ import base64
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..formats.recording import Recording
 from ..formats.stack_sample import Frame
+from .flame import frames_of
 from .reading import Reader, TraceData
+from .tree_layout import Stack
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
     from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData, ProfilesDictionary
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-MAX_SAMPLES = 200_000  # rows of one export
+MAX_SAMPLES = 200_000  # rows of a trace
+MAX_SAMPLES_OF_MANY = 20_000  # rows of one export that is of more than a trace: the newest
+ROWS_AT_ONCE = 2000
 _CPU_PERIOD_NS = 10_000_000
 _COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, thread_id, first_ns, last_ns, n, wall_ns,
     cpu_ns, wall, cpu"""
@@ -27,18 +32,30 @@ def recording_of_trace(
 ) -> Recording:
     """A trace, or some of its spans, with their samples."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM sample WHERE trace_id = ? LIMIT ?", (data.trace_id, MAX_SAMPLES))
-    kept = [row for row in rows if spans is None or row[2] in spans]
+    kept = (row for row in rows if spans is None or row[2] in spans)
     return Recording(_profiles(connection, reader, kept), [_traces(connection, data, spans)])
 
 
 def recording_of_time(
     connection: sqlite3.Connection, reader: Reader, traces: Iterable[TraceData], since_ns: int, until_ns: int
 ) -> Recording:
-    """All samples of some time, with some traces."""
+    """The newest samples of some time, with some traces; each trace is let go before the next is asked for."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM sample WHERE last_ns BETWEEN ? AND ? LIMIT ?", (since_ns, until_ns, MAX_SAMPLES)
-    ).fetchall()
+        f"SELECT {_COLUMNS} FROM sample WHERE last_ns BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
+        (since_ns, until_ns, MAX_SAMPLES_OF_MANY),
+    )
     return Recording(_profiles(connection, reader, rows), [_traces(connection, data, None) for data in traces])
+
+
+def samples_in(recording: Recording) -> int:
+    """How many samples it has, CPU and wall profile each counted."""
+    return sum(
+        len(profile.samples)
+        for message in recording.profiles
+        for of_resource in message.resource_profiles
+        for of_scope in of_resource.scope_profiles
+        for profile in of_scope.profiles
+    )
 
 
 def _resource(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
@@ -118,65 +135,66 @@ def _set(into: "AnyValue", value: Any) -> None:
             add_attributes(into.kvlist_value.values, value)
 
 
-def _profiles(connection: sqlite3.Connection, reader: Reader, rows: list[Any]) -> "list[ProfilesData]":
-    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+def _profiles(connection: sqlite3.Connection, reader: Reader, rows: Iterable[Any]) -> "list[ProfilesData]":
+    """One message for each resource. Rows are taken in parts: all of them, with their times, would be too much."""
+    messages: dict[int, _Message] = {}
+    left = iter(rows)
+    while part := list(islice(left, ROWS_AT_ONCE)):
+        stacks = reader.stacks(connection, {row[4] for row in part})
+        frames = reader.frames(connection, frames_of(stacks.values()))
+        for row in part:
+            resource = row[3]
+            if resource not in messages:
+                messages[resource] = _Message(_resource(connection, resource))
+            messages[resource].add(row, stacks, frames)
+    return [messages[resource].message for resource in sorted(messages)]
 
-    stacks = reader.stacks(connection, {row[4] for row in rows})
-    frames = reader.frames(connection, {frame for stack in stacks.values() for frame in stack})
-    messages = []
-    for resource in sorted({row[3] for row in rows}):
-        message = ProfilesData()
-        of_resource = message.resource_profiles.add()
-        add_attributes(of_resource.resource.attributes, _resource(connection, resource))
-        tables = _Tables(message.dictionary)
+
+class _Message:
+    """The samples of one resource: a profile of CPU time and one of wall time, which share a dictionary."""
+
+    def __init__(self, resource: Mapping[str, Any]) -> None:
+        from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+
+        self.message = ProfilesData()
+        of_resource = self.message.resource_profiles.add()
+        add_attributes(of_resource.resource.attributes, resource)
+        self._tables = tables = _Tables(self.message.dictionary)
         scope = of_resource.scope_profiles.add()
-        cpu, wall = scope.profiles.add(), scope.profiles.add()
-        own = [row for row in rows if row[3] == resource]
-        for profile, kind, period in ((cpu, "cpu", _CPU_PERIOD_NS), (wall, "wall", 0)):
-            profile.period_type.type_strindex, profile.period_type.unit_strindex = (
-                tables.string(kind),
-                tables.string("nanoseconds"),
+        self._cpu, self._wall = scope.profiles.add(), scope.profiles.add()
+        for profile, kind, sample, unit in (
+            (self._cpu, "cpu", "samples", "count"),
+            (self._wall, "wall", "wall", "nanoseconds"),
+        ):
+            profile.period_type.type_strindex = tables.string(kind)
+            profile.period_type.unit_strindex = tables.string("nanoseconds")
+            profile.sample_type.type_strindex, profile.sample_type.unit_strindex = (
+                tables.string(sample),
+                tables.string(unit),
             )
-            sample_type = ("samples", "count") if kind == "cpu" else ("wall", "nanoseconds")
-            profile.sample_type.type_strindex = tables.string(sample_type[0])
-            profile.sample_type.unit_strindex = tables.string(sample_type[1])
-            profile.period = period
-            profile.time_unix_nano = min(row[9] for row in own)
-            profile.duration_nano = max(row[10] for row in own) - profile.time_unix_nano
-        for row in own:
-            (
-                _,
-                trace_id,
-                span_id,
-                _,
-                stack,
-                state,
-                task,
-                thread,
-                thread_id,
-                _,
-                _,
-                _,
-                wall_ns,
-                cpu_ns,
-                wall_at,
-                cpu_at,
-            ) = row
-            place = {
-                "stack_index": tables.stack([frames[number] for number in stacks[stack]]),
-                "link_index": tables.link(trace_id, span_id) if span_id else 0,
-                "attribute_indices": tables.attributes(state, task, thread, thread_id),
-            }
-            times = array("q", cpu_at)
-            if cpu_ns:
-                cpu.period = round(cpu_ns / len(times)) if times else cpu.period
-                values = [] if times else [round(cpu_ns / cpu.period)]
-                cpu.samples.add(**place, timestamps_unix_nano=times, values=values)
-            pairs = array("q", wall_at)
-            if wall_ns:
-                wall.samples.add(**place, timestamps_unix_nano=pairs[::2], values=pairs[1::2] or [wall_ns])
-        messages.append(message)
-    return messages
+        self._cpu.period = _CPU_PERIOD_NS
+
+    def add(self, row: Sequence[Any], stacks: Mapping[int, Stack], frames: Mapping[int, Frame]) -> None:
+        """A row of _COLUMNS."""
+        (_, trace_id, span_id, _, stack, state, task, thread, thread_id, first, last, _, wall_ns, cpu_ns) = row[:14]
+        tables, cpu = self._tables, self._cpu
+        place = {
+            "stack_index": tables.stack(stack, stacks, frames),
+            "link_index": tables.link(trace_id, span_id) if span_id else 0,
+            "attribute_indices": tables.attributes(state, task, thread, thread_id),
+        }
+        for profile in (cpu, self._wall):
+            begin = min(profile.time_unix_nano or first, first)
+            end = max(profile.time_unix_nano + profile.duration_nano, last)
+            profile.time_unix_nano, profile.duration_nano = begin, end - begin
+        if cpu_ns:
+            times = array("q", row[15])
+            cpu.period = max(round(cpu_ns / len(times)), 1) if times else cpu.period
+            values = [] if times else [round(cpu_ns / cpu.period)]
+            cpu.samples.add(**place, timestamps_unix_nano=times, values=values)
+        if wall_ns:
+            pairs = array("q", row[14])
+            self._wall.samples.add(**place, timestamps_unix_nano=pairs[::2], values=pairs[1::2] or [wall_ns])
 
 
 class _Tables:
@@ -185,6 +203,8 @@ class _Tables:
     def __init__(self, dictionary: "ProfilesDictionary") -> None:
         self._to = dictionary
         self._known: dict[Any, int] = {("string", ""): 0}
+        self._locations: dict[int, int] = {}  # by the numbers of stored frames
+        self._stacks: dict[int, int] = {}  # by those of stored stacks
         dictionary.string_table.append("")
         for table in ("mapping", "location", "function", "link", "attribute", "stack"):
             getattr(dictionary, f"{table}_table").add()
@@ -222,12 +242,16 @@ class _Tables:
             self._to.link_table.add(trace_id=trace_id, span_id=span_id)
         return number
 
-    def stack(self, frames: list[Frame]) -> int:
-        locations = tuple(self._location(frame) for frame in reversed(frames))
-        number, is_new = self._number(("stack", locations), self._to.stack_table)
-        if is_new:
-            self._to.stack_table.add(location_indices=locations)
-        return number
+    def stack(self, number: int, stacks: Mapping[int, Stack], frames: Mapping[int, Frame]) -> int:
+        found = self._stacks.get(number)
+        if found is None:
+            locations = self._locations
+            for frame in stacks[number]:
+                if frame not in locations:
+                    locations[frame] = self._location(frames[frame])
+            found = self._stacks[number] = len(self._to.stack_table)
+            self._to.stack_table.add(location_indices=[locations[frame] for frame in reversed(stacks[number])])
+        return found
 
     def _location(self, frame: Frame) -> int:
         function, is_new = self._number(

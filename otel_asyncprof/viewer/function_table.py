@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis.places import kind_of
 from ..formats.stack_sample import Frame
-from .flame import Functions, Weight, Weights
+from .flame import Functions, Weight, Weights, frames_of
 from .looks import STATES
 
 MAX_ROWS = 2000
@@ -49,13 +49,14 @@ def margin(n: int) -> float:
 def function_rows(weights: Weights, frames: Mapping[int, Frame], matching: set[int] | None = None) -> list[Row]:
     """The one with the most self time first, then total time."""
     functions = Functions(frames)
-    numbers = functions.of({frame for stack in weights for frame in stack})
+    functions.know(frames_of(weights))
+    numbers, lines = functions.number, functions.line
     rows: dict[int, Row] = {}
     for stack, weight in weights.items():
         time = weight.total
         seen = set()
         for frame in reversed(stack):  # the innermost call says the line
-            function, line = numbers[frame]
+            function = numbers[frame]
             row = rows.get(function)
             if row is None:
                 row = rows[function] = Row(functions.frames[function])
@@ -64,10 +65,11 @@ def function_rows(weights: Weights, frames: Mapping[int, Frame], matching: set[i
             if function in seen:
                 continue
             seen.add(function)
+            line = lines[frame]
             row.lines[line] = row.lines.get(line, 0.0) + time
             row.weight.n += weight.n
             for index, value in enumerate(weight.states):
                 row.weight.states[index] += value
         if stack:
-            rows[numbers[stack[-1]][0]].self_time += time
+            rows[numbers[stack[-1]]].self_time += time
     return sorted(rows.values(), key=lambda row: (-row.self_time, -row.weight.total, row.frame))

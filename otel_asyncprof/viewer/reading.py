@@ -12,9 +12,9 @@ from typing import Any
 
 from ..analysis.places import caller_in
 from ..formats.stack_sample import Frame
-from .flame import Stack
 from .looks import Look, Sample, looks_of
 from .splits import SpanSplit, SpanTime, splits_of
+from .tree_layout import Stack
 from .waterfall import Placed, SpanRow, placed
 
 MAX_CACHED_TRACES = 8
@@ -121,6 +121,7 @@ class Reader:
         self._stacks: dict[int, Stack] = {}
         self._callers: dict[int, int] = {}
         self._traces: OrderedDict[bytes, tuple[_State, TraceData]] = OrderedDict()
+        self._same = _Same().__getitem__
         self._lock = Lock()
 
     def forget(self) -> None:
@@ -167,11 +168,12 @@ class Reader:
         missing = wanted - stacks.keys()
         if missing:
             for number, packed in _by_number(connection, "SELECT id, frames FROM stack WHERE id IN", missing):
-                stacks[number] = tuple(array("I", packed))
+                stacks[number] = tuple(map(self._same, array("I", packed)))
             needed = {frame for number in missing if number in stacks for frame in stacks[number]}
             self._read_frames(connection, needed - frames.keys(), frames)
         found = {number: stacks[number] for number in wanted if number in stacks}
         if len(frames) > MAX_CACHED_FRAMES or len(stacks) > MAX_CACHED_STACKS:
+            self._same = _Same().__getitem__
             with self._lock:  # answers under way keep the old ones
                 self._frames = dict(frames) if len(frames) <= MAX_CACHED_FRAMES else {}
                 self._stacks, self._callers = {}, {}
@@ -202,6 +204,13 @@ class Reader:
             if caller is not None:
                 known[number] = next(inner for inner in reversed(path) if frames[inner] == caller)
         return {number: known[number] for number in wanted if number in known}
+
+
+class _Same(dict[int, int]):
+    """For each number one object: those of a new array are objects of their own, which take more than the stacks."""
+
+    def __missing__(self, number: int) -> int:
+        return self.setdefault(number, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..analysis.findings import percentile
 from ..formats.stack_sample import Frame
-from .flame import Stack, Weight, total_of
+from .flame import Weight, frames_of, total_of
 from .looks import STATES, Look, Sample, shared_time
 from .reading import Reader, TraceData
 from .splits import scaled_down
+from .tree_layout import Stack
 
 MAX_TRACES = 1000  # of an operation that are read for one answer: the newest
 MAX_STACKS = 20_000  # of sums: those with the most time; of the others their time alone is told
@@ -71,7 +72,7 @@ class Chosen:
         self.weights = {stack: self.by_stack[number] for number, stack in self.numbered.items()}
         if self.others.n:
             self.weights[()] = self.others
-        self.frames = reader.frames(connection, {frame for stack in self.weights for frame in stack})
+        self.frames = reader.frames(connection, frames_of(self.weights))
         return self
 
 

@@ -4,12 +4,14 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from .flame import PRUNE, Functions, Weights, columns_of, frames_json, total_of, tree_of
+from ..formats.stack_sample import Frame
+from .flame import PRUNE, Functions, Weights, columns_of, frames_json, total_of
 from .function_table import MAX_ROWS, function_rows
 from .looks import STATES
 from .selection import Chosen, NothingThere
 from .splits import rounded
 from .stack_filter import Pattern, callees_of, callers_of, focused, hidden, without_libraries, without_recursion
+from .tree_layout import ROOT
 
 MAX_EXAMPLES = 20
 
@@ -45,24 +47,23 @@ def filtered(found: Chosen, view: View) -> Weights:
 def tree_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:
     """The tree in columns."""
     functions = Functions(found.frames, by_line=view.by_line)
-    root = tree_of(weights, functions, inverted=view.inverted, prune=view.prune)
-    matching: set[int] = set()
-    pattern = Pattern(view.find) if view.find else None
     matched, in_matching = set(), 0.0
+    pattern = Pattern(view.find) if view.find else None
     if pattern is not None:
         matching = pattern.among(weights, found.frames)
-        numbers = functions.of(matching)
-        matched = {numbers[frame][0] for frame in matching}
+        functions.know(matching)
+        matched = {functions.number[frame] for frame in matching}
         in_matching = total_of(focused(weights, matching)).total
-    columns = columns_of(root, view.prune, matched)
-    nodes: Any = columns["nodes"]
+    columns = columns_of(weights, functions, inverted=view.inverted, prune=view.prune, matching=matched)
+    nodes = columns["nodes"]
+    nodes["frame"], frames = _used(nodes["frame"], functions)
     total = total_of(weights)
     duration = found.duration_ns or round(total.total)
     return {
         "total_us": nodes["total_us"][0],
         "duration_us": found.duration_ns // 1000,
         "samples": total.n,
-        "frames": frames_json(functions.frames),
+        "frames": frames_json(frames),
         **columns,
         "matches": {
             "nodes": sum(nodes["match"]),
@@ -72,6 +73,13 @@ def tree_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:
         "find_error": pattern.error if pattern else None,
         "split": rounded(dict(zip(STATES, total.states, strict=True)), duration),
     }
+
+
+def _used(numbers: list[int], functions: Functions) -> tuple[list[int], list[Frame]]:
+    """The functions that nodes stand for, and their numbers among these: those of light nodes are not sent."""
+    used = sorted(set(numbers) - {ROOT})
+    new = {ROOT: ROOT, **{number: place for place, number in enumerate(used)}}
+    return [new[number] for number in numbers], [functions.frames[number] for number in used]
 
 
 def functions_json(found: Chosen, weights: Weights, view: View) -> dict[str, Any]:

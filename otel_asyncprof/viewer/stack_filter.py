@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from ..analysis.places import is_library
 from ..formats.stack_sample import Frame
-from .flame import Stack, Weight, Weights
+from .flame import Weight, Weights, frames_of
+from .tree_layout import Stack
 
 MAX_PATTERN = 200  # characters; a longer one is cut
 # A quantified group that holds a quantifier or an alternative: what makes a search take exponential time.
@@ -32,7 +33,7 @@ class Pattern:
 
     def among(self, weights: Weights, frames: Mapping[int, Frame]) -> set[int]:
         """The frames of some stacks that match."""
-        used = {frame for stack in weights for frame in stack}
+        used = frames_of(weights)
         return {frame for frame in used if self.matches(frames[frame])}
 
 
@@ -60,7 +61,7 @@ def hidden(weights: Weights, matching: set[int]) -> dict[Stack, Weight]:
 
 def without_libraries(weights: Weights, frames: Mapping[int, Frame]) -> dict[Stack, Weight]:
     """The stacks without frames of libraries, but with their leaves, which say what the time went into."""
-    used = {frame for stack in weights for frame in stack}
+    used = frames_of(weights)
     library = {frame for frame in used if is_library(frames[frame].file)}
     return _merged(
         [
@@ -72,7 +73,7 @@ def without_libraries(weights: Weights, frames: Mapping[int, Frame]) -> dict[Sta
 
 def without_recursion(weights: Weights, frames: Mapping[int, Frame]) -> dict[Stack, Weight]:
     """The stacks with each function once: what lies between two calls of it is left out, with the outer call."""
-    used = {frame for stack in weights for frame in stack}
+    used = frames_of(weights)
     functions = {frame: frames[frame]._replace(line=0) for frame in used}
     return _merged([(_collapsed(stack, functions), weight) for stack, weight in weights.items()])
 
@@ -105,7 +106,7 @@ def callees_of(weights: Weights, function: tuple[str, str], frames: Mapping[int,
 def _outermost(
     weights: Weights, function: tuple[str, str], frames: Mapping[int, Frame]
 ) -> Iterator[tuple[Stack, Weight, int]]:
-    used = {frame for stack in weights for frame in stack}
+    used = frames_of(weights)
     sought = {frame for frame in used if (frames[frame].function, frames[frame].file) == function}
     for stack, weight in weights.items():
         for index, frame in enumerate(stack):

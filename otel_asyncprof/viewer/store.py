@@ -15,7 +15,8 @@ from .writing import Writer
 
 MAX_QUEUED = 500_000  # spans and observations that wait to be written
 MAX_AT_ONCE = 100_000  # of these in one transaction
-MAX_READ_SECONDS = 20.0
+MAX_READ_SECONDS = 20.0  # of CPU
+MAX_READ_WALL_SECONDS = 60.0
 MAX_IDLE_READERS = 4
 SETTLE_SECONDS = 0.5  # after the last change of a trace its summary is worked out
 MAX_UNSETTLED_SECONDS = 2.0  # and so often while more keeps coming
@@ -126,8 +127,10 @@ class Store:
         except queue.Empty:
             connection = connect(self.path)
             connection.execute("PRAGMA query_only=ON")
-        deadline = time.monotonic() + MAX_READ_SECONDS
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+        deadline, wall_deadline = time.thread_time() + MAX_READ_SECONDS, time.monotonic() + MAX_READ_WALL_SECONDS
+        connection.set_progress_handler(
+            lambda: time.thread_time() > deadline or time.monotonic() > wall_deadline, _STEPS
+        )
         try:
             connection.execute("BEGIN")
             try:

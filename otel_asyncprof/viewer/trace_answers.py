@@ -147,7 +147,7 @@ def span_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, s
         **_spans_json(connection, reader, data, [index])[0],
         "trace_id": data.trace_id.hex(),
         "trace_state": details.get("trace_state", ""),
-        "status_message": details.get("status_message", ""),
+        "status_message": browser_safe(details.get("status_message", "")),
         "attributes": browser_safe(attributes),
         "resource": browser_safe(json.loads(resource[0])) if resource else {},
         "scope": details.get("scope", ""),
@@ -156,7 +156,7 @@ def span_json(connection: sqlite3.Connection, reader: Reader, data: TraceData, s
             for name, at, of_event in details.get("events", [])
         ],
         "links": [{"trace_id": trace, "span_id": span} for trace, span in details.get("links", [])],
-        "stacktrace": stacktrace if isinstance(stacktrace, str) else None,
+        "stacktrace": browser_safe(stacktrace) if isinstance(stacktrace, str) else None,
         "thin": thin_json(connection, data, index),
         "same_operation": {
             "runs": len(durations),

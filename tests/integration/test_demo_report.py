@@ -251,7 +251,18 @@ def test_the_receiver_keeps_what_it_is_sent_plain_and_compressed() -> None:
         assert post(receiver, "/v1/traces", traces) == 200
         compressed = gzip.compress(profiles)
         assert post(receiver, "/v1development/profiles", compressed, Content_Encoding="gzip") == 200
-    assert (list(receiver.traces), list(receiver.profiles)) == ([traces], [profiles])
+    assert (receiver.traces, receiver.profiles) == ([traces], [profiles])
+
+
+def test_what_has_arrived_can_be_read_while_more_arrives() -> None:
+    """The page's demo reports while the shop goes on sending."""
+    request = ExportTraceServiceRequest().SerializeToString()
+    with Receiver() as receiver:
+        assert post(receiver, "/v1/traces", request) == 200
+        for number, received in enumerate(receiver.traces):
+            assert (number, received) == (0, request)
+            assert post(receiver, "/v1/traces", request) == 200
+        assert receiver.traces == [request] * 2
 
 
 def test_the_receiver_refuses_what_it_cannot_read() -> None:
@@ -262,4 +273,4 @@ def test_the_receiver_refuses_what_it_cannot_read() -> None:
         assert post(receiver, "/v1/traces", b"no gzip", Content_Encoding="gzip") == 400
         assert post(receiver, "/v1/traces", b"", Content_Length=str(MAX_BODY_BYTES + 1)) == 413
         assert post(receiver, "/v1/traces", b"", Content_Length="-1") == 411
-    assert (list(receiver.traces), list(receiver.profiles)) == ([], [])
+    assert (receiver.traces, receiver.profiles) == ([], [])

@@ -309,3 +309,71 @@ def test_hostile_profiles_leave_nothing_behind() -> None:
     profile.samples.append(huge)
     batch = decoded_profiles(data)
     assert (len(batch.samples), batch.rejected) == (1, 2)
+
+
+def hostile() -> Recording:
+    """Spans in circles, endless nesting, an end before the start, huge values, and weights that no clock gives."""
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    message = TracesData()
+    spans = message.resource_spans.add().scope_spans.add().spans
+    for number in range(1, 700):
+        one = spans.add(trace_id=TRACE, span_id=number.to_bytes(8), name="<img src=x onerror=alert(1)>\0\u202e" * 9)
+        one.parent_span_id = (number - 1 or 2).to_bytes(8)
+        one.start_time_unix_nano, one.end_time_unix_nano = 10**18 + number, 10**18 + 10**9 - number % 7 * 10**9
+    spans[5].parent_span_id = spans[5].span_id
+    spans[0].attributes.add(key="big").value.string_value = "x" * 5_000_000
+    spans[0].attributes.add(key="db.query.text").value.string_value = "SELECT '" + "(" * 200_000
+    spans[0].attributes.add(key="number").value.int_value = -(1 << 63)
+    spans[0].attributes.add(key="none").value.double_value = float("nan")
+    value = spans[0].attributes.add(key="deep").value
+    for _ in range(20):
+        value = value.array_value.values.add()
+    spans[0].events.add(name="early", time_unix_nano=1)
+    profiles = ProfilesData()
+    tables = profiles.dictionary
+    tables.string_table.extend(["", "cpu", "nanoseconds", "<script>alert(1)</script>", "/a'\"><b>.py", "wall"])
+    for table in ("mapping", "function", "location", "link", "attribute", "stack"):
+        getattr(tables, f"{table}_table").add()
+    tables.function_table.add(name_strindex=3, filename_strindex=4, start_line=-5)
+    tables.location_table.add().lines.add(function_index=1, line=-(1 << 40))
+    tables.stack_table.add(location_indices=[1] * 500)
+    tables.link_table.add(trace_id=TRACE, span_id=(1).to_bytes(8))
+    for kind, period in ((1, 1), (5, 0)):
+        profile = profiles.resource_profiles.add().scope_profiles.add().profiles.add(period=period)
+        profile.period_type.type_strindex, profile.period_type.unit_strindex = kind, 2
+        times = [10**18 + 5] * 9
+        place = {"stack_index": 1, "link_index": 1}
+        for attributes in ([], [0, 0]):
+            values = [1] * (1 if kind == 1 else 9)
+            profile.samples.add(**place, values=values, timestamps_unix_nano=times, attribute_indices=attributes)
+            profile.samples.add(**place, values=[1 << 60], attribute_indices=[0, *attributes])
+        profile.samples.add(**place, values=[1 << 60] * 3, timestamps_unix_nano=[1, 1 << 61, 7])
+        profile.samples.add(**place, values=[-1], timestamps_unix_nano=[10**18])
+    return Recording([profiles], [message])
+
+
+def test_no_answer_fails_over_hostile_telemetry() -> None:
+    """Each page's data come, or an error says why; none is large, and none is a defect of the viewer."""
+    trace = f"trace={TRACE.hex()}"
+    asked = [
+        *(f"/api/traces/{TRACE.hex()}{rest}" for rest in ("", "/lanes", "/spans/0000000000000001")),
+        *(f"/api/{name}" for name in ("traces?q=x", "operations", "queries", "queries/1", f"holders?{trace}")),
+        *(f"/api/{name}?{trace}&scope=trace&prune=0" for name in ("stacks", "functions", "markdown")),
+        *(f"/api/stacks?{trace}&weight={weight}" for weight in ("elapsed", "task", "cpu")),
+        *(f"/api/export?format={form}" for form in ("otlp-json", "pprof", "speedscope", "html")),
+        "/api/stacks",
+        f"/api/compare?a=trace:{TRACE.hex()}&b=trace:{TRACE.hex()}",
+    ]
+    sent = hostile()
+    with running_viewer(grpc_port=None) as client:
+        assert client.otlp("/v1/traces", sent.traces[0].SerializeToString()).status == 200
+        assert client.otlp("/v1development/profiles", sent.profiles[0].SerializeToString()).status == 200
+        assert client.get("/api/status")["samples"] > 0
+        failed = {path: reply.body[:200] for path in asked if (reply := client.page("GET", path)).status >= 500}
+        assert failed == {}
+        assert len(client.page("GET", asked[2]).body) < 1_000_000
+        attributes = client.get(asked[2])["attributes"]
+        assert attributes["big"].startswith("xxx")
+        assert attributes["big"].endswith(" more characters")

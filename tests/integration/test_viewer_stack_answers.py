@@ -161,6 +161,25 @@ def test_what_is_exported_is_what_came_in(client: Client) -> None:
         assert other.get(f"{path}/lanes") == client.get(f"{path}/lanes")
 
 
+def test_an_export_of_everything_holds_the_newest_samples(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts as at once, all that was sent is there; where there are too many, some are left out."""
+
+    def told(found: Recording) -> set[Any]:
+        samples = stack_samples(message.SerializeToString() for message in found.profiles)
+        return {(s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in samples}
+
+    def exported() -> set[Any]:
+        return told(read_recording(client.page("GET", "/api/export?format=otlp-json").body))
+
+    whole = exported()
+    assert told(recording()) <= whole
+    monkeypatch.setattr("otel_asyncprof.viewer.exporting.ROWS_AT_ONCE", 3)
+    assert exported() == whole
+    monkeypatch.setattr("otel_asyncprof.viewer.exporting.MAX_SAMPLES_OF_MANY", 4)
+    assert len(exported()) == 4
+    assert exported() < whole
+
+
 def linked(found: Recording) -> list[Any]:
     """The samples of TRACE."""
     samples = stack_samples(message.SerializeToString() for message in found.profiles)

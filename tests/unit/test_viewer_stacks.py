@@ -1,12 +1,13 @@
 """Stacks with their time become trees, tables and comparisons."""
 
+import itertools
 import random
 
 import pytest
 
 from otel_asyncprof.formats.stack_sample import Frame
 from otel_asyncprof.viewer.comparison import Half, compared, over_represented
-from otel_asyncprof.viewer.flame import Functions, Node, Weight, columns_of, tree_of
+from otel_asyncprof.viewer.flame import Functions, Weight, columns_of
 from otel_asyncprof.viewer.function_table import function_rows, margin
 from otel_asyncprof.viewer.stack_filter import (
     Pattern,
@@ -37,7 +38,7 @@ STACKS = {
 def tree(weights=STACKS, *, by_line: bool = False, inverted: bool = False, prune: float = 0.0):
     """Columns with names in place of numbers."""
     functions = Functions(FRAMES, by_line=by_line)
-    found = columns_of(tree_of(weights, functions, inverted=inverted), prune)
+    found = columns_of(weights, functions, inverted=inverted, prune=prune)
     nodes = found["nodes"]
     names = ["" if number < 0 else functions.frames[number].function for number in nodes["frame"]]
     return nodes | {"name": names, "pruned": found["pruned"]}
@@ -79,38 +80,55 @@ def test_light_nodes_are_left_out_and_counted() -> None:
     assert nodes["pruned"] == 1
 
 
-def test_what_is_not_shown_is_not_built_and_changes_nothing_else() -> None:
-    """A tree without its light branches has the same columns as the whole one without them."""
+@pytest.mark.parametrize("most", [50_000, 40, 7, 1])
+@pytest.mark.parametrize("prune", [0.0, 0.002, 0.01, 0.1, 1.0])
+def test_a_tree_holds_what_its_stacks_add_up_to(monkeypatch: pytest.MonkeyPatch, prune: float, most: int) -> None:
+    """Random stacks, each path added up by hand; light ones are left out with what is below them."""
+    monkeypatch.setattr("otel_asyncprof.viewer.flame.MAX_NODES", most)
     chance = random.Random(5)
     stacks = {
         (1, *(chance.choice((2, 3, 4, 5, 6)) for _ in range(chance.randrange(8)))): Weight(
-            [chance.randrange(50), chance.randrange(50), 0, 1], chance.randrange(9)
+            [chance.randrange(50) * US, chance.randrange(50) * US, 0, US], chance.randrange(9)
         )
         for _ in range(300)
     }
-    for prune in (0.0, 0.002, 0.01, 0.1, 1.0):
-        for inverted in (False, True):
-            functions = Functions(FRAMES), Functions(FRAMES)
-            whole = tree_of(stacks, functions[0], inverted=inverted)
-            part = tree_of(stacks, functions[1], inverted=inverted, prune=prune)
-            left, right = columns_of(whole, prune), columns_of(part, prune)
-            names = [
-                [of.frames[number].function if number >= 0 else "" for number in found["nodes"].pop("frame")]  # type: ignore[attr-defined]
-                for of, found in zip(functions, (left, right), strict=True)
-            ]
-            assert (names[0], left) == (names[1], right)
-    assert size(tree_of(stacks, Functions(FRAMES), prune=0.1)) < size(tree_of(stacks, Functions(FRAMES))) / 10
+    for inverted in (False, True):
+        expected = added_up(stacks, inverted=inverted, prune=prune, most=most)
+        nodes = tree(stacks, prune=prune, inverted=inverted)
+        paths: list[tuple[str, ...]] = []
+        for name, parent in zip(nodes["name"], nodes["parent"], strict=True):
+            paths.append((*paths[parent], name) if parent >= 0 else ())
+        told = zip(nodes["total_us"], nodes["self_us"], nodes["waiting_us"], nodes["samples"], strict=True)
+        assert dict(zip(paths, told, strict=True)) == expected
+        order = list(zip(nodes["parent"], nodes["total_us"], strict=True))
+        assert all(one[0] != next_[0] or one[1] >= next_[1] for one, next_ in itertools.pairwise(order))
 
 
-def size(node: Node) -> int:
-    """Nodes of a tree."""
-    return 1 + sum(size(child) for child in node.children.values())
+def added_up(
+    stacks: dict[tuple[int, ...], Weight], *, inverted: bool, prune: float, most: int
+) -> dict[tuple[str, ...], tuple[int, int, int, int]]:
+    """Of each path the total, its own time, the waiting and the number of samples."""
+    sums: dict[tuple[str, ...], list[float]] = {}
+    for stack, weight in stacks.items():
+        names = [FRAMES[frame].function for frame in (stack[::-1] if inverted else stack)]
+        for depth in range(len(names) + 1):
+            of_path = sums.setdefault(tuple(names[:depth]), [0, 0, 0, 0])
+            added = (weight.total, weight.total if depth == len(names) else 0, weight.states[1], weight.n)
+            of_path[:] = [one + other for one, other in zip(of_path, added, strict=True)]
+    heaviest = sorted((of_path[0] for of_path in sums.values()), reverse=True)
+    tied = len(heaviest) > most and heaviest[most] == heaviest[most - 1]
+    bound = heaviest[most - 1] if len(heaviest) > most else 0
+    return {
+        path: (round(total / US), round(own / US), round(waiting / US), n)
+        for path, (total, own, waiting, n) in sums.items()
+        if not path or (total >= max(prune * sums[()][0], bound) and not (tied and total == bound))
+    }
 
 
 def test_a_tree_has_at_most_so_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The heaviest are kept."""
     monkeypatch.setattr("otel_asyncprof.viewer.flame.MAX_NODES", 4)
-    assert len(tree()["name"]) <= 5
+    assert len(tree()["name"]) <= 4
     assert tree()["pruned"] >= 1
 
 
@@ -118,8 +136,8 @@ def test_nodes_of_the_same_weight_are_not_all_kept(monkeypatch: pytest.MonkeyPat
     """Where the limit falls among them, none is."""
     monkeypatch.setattr("otel_asyncprof.viewer.flame.MAX_NODES", 3)
     same = {(1, leaf): Weight([US, 0, 0, 0], 1) for leaf in (2, 4, 5, 6)}
-    columns = columns_of(tree_of(same, Functions(FRAMES)))
-    assert (columns["nodes"]["total_us"], columns["pruned"]) == ([4, 4], 4)  # type: ignore[index]
+    columns = columns_of(same, Functions(FRAMES))
+    assert (columns["nodes"]["total_us"], columns["pruned"]) == ([4, 4], 4)
 
 
 def test_recursion_counts_once_in_the_table() -> None:

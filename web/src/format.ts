@@ -6,10 +6,18 @@ const STEPS: [number, string][] = [
   [1, "µs"],
 ];
 
-/** Three digits at most: 1.84 s, 38 ms, 0 ms. */
+const MINUTE = 60_000_000;
+
+/** Three digits at most: 1.84 s, 38 ms, 0 ms; from three minutes on 35 min, 1 h 5 min. */
 export function duration(us: number): string {
   if (us === 0) return "0 ms";
   const size = Math.abs(us);
+  if (size >= 3 * MINUTE) {
+    const minutes = Math.round(size / MINUTE);
+    const rest = minutes % 60;
+    const text = minutes < 60 ? `${minutes} min` : `${count(Math.floor(minutes / 60))} h${rest > 0 ? ` ${rest} min` : ""}`;
+    return us < 0 ? `-${text}` : text;
+  }
   const [unit, name] = STEPS.find(([step]) => size >= step * 0.9995) ?? [1, "µs"];
   const value = us / unit;
   const digits = size >= 100 * unit ? 0 : size >= 10 * unit ? 1 : 2;

@@ -32,6 +32,7 @@ export function DiffGraph({ data }: { data: Comparison }) {
         value={drawing.value}
         name={drawing.name}
         fill={drawing.fill}
+        own={(index) => frames[nodes.frame[index]!]?.[3] === "own"}
         tip={tip}
         rootOnTop={param("dir") !== "flame"}
         selected={selected}

@@ -46,7 +46,8 @@ function Choose({ a, b }: { a: string; b: string }) {
       <label>
         Slow against fast runs of{" "}
         <select
-          value=""
+          class="long-names"
+          value={slowAgainstFast(a, b)}
           onChange={(event) => {
             const name = event.currentTarget.value;
             if (!name) return;
@@ -72,6 +73,12 @@ function Choose({ a, b }: { a: string; b: string }) {
       {a && b && <a class="button" href={changed({ a: b, b: a })}>⇄ Swap</a>}
     </form>
   );
+}
+
+/** The operation whose fast and slow runs these are; empty when they are something else. */
+function slowAgainstFast(a: string, b: string): string {
+  const name = /^op:(.*)@fast$/s.exec(a)?.[1] ?? "";
+  return b === `op:${name}@slow` ? name : "";
 }
 
 function Content({ data }: { data: Comparison }) {
@@ -126,7 +133,7 @@ function Summary({ a, b }: { a: Side; b: Side }) {
               <td class="n">{duration(x)}</td>
               <td class="n">{duration(y)}</td>
               <td class={`n strong ${y > x ? "more" : y < x ? "less" : ""}`}>{signed(y - x)}</td>
-              <td>{i > 0 && <span class={`meter ${y > x ? "more" : "less"}`}><i style={{ width: `${(100 * Math.abs(y - x)) / most}%` }} /></span>}</td>
+              <td class="middle">{i > 0 && <span class={`meter ${y > x ? "more" : "less"}`}><i style={{ width: `${(100 * Math.abs(y - x)) / most}%` }} /></span>}</td>
             </tr>
           ))}
         </tbody>

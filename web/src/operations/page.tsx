@@ -47,7 +47,7 @@ function Table({ list, chosen }: { list: Operation[]; chosen: string }) {
               <tr key={key} aria-selected={key === chosen}>
                 <td class="n">{duration(one.total_us)}<span class="meter"><i style={{ width: `${(100 * one.total_us) / most}%` }} /></span></td>
                 <td class="n">{count(one.runs)}</td>
-                <td class="n">{one.errors > 0 ? <span class="bad">{percent(one.errors, one.runs)}</span> : ""}</td>
+                <td class="n">{one.errors > 0 ? <span class="bad">{percent(one.errors, one.runs)}</span> : <span class="dim">0</span>}</td>
                 <td class="n">{duration(one.p50_us)}</td>
                 <td class="n">{duration(one.p95_us)}</td>
                 <td class="n">{duration(one.max_us)}</td>

@@ -19,6 +19,7 @@ interface Props {
   name: (index: number) => string;
   tip: (index: number) => string;
   fill: (index: number) => string; // as SVG has it: var(--running), url(#pattern-ready)
+  own: (index: number) => boolean; // of the application itself: stands out
   match?: (0 | 1)[] | undefined; // given: what does not match is dimmed
   rootOnTop: boolean;
   selected: number; // -1: none
@@ -39,7 +40,7 @@ export function Graph(props: Props) {
   const width = useWidth(box);
 
   const decorate = () => {
-    const { match: matching, selected: chosen, name } = now.current;
+    const { match: matching, selected: chosen, name, own } = now.current;
     const frames = select(place.current!).selectAll<SVGGElement, Drawn<GraphNode>>("g.frame");
     // The library lets new frames grow for a quarter of a second; what is already as it shall be does not move.
     frames.each(function (node) {
@@ -48,6 +49,7 @@ export function Graph(props: Props) {
     });
     frames
       .classed("match", (node) => matching?.[node.data.index] === 1)
+      .classed("own", (node) => own(node.data.index))
       .classed("selected", (node) => node.data.index === chosen);
   };
 

@@ -84,6 +84,7 @@ function Half({ stacks, rootOnTop, name: root }: { stacks: Sandwich["callers"]; 
         value={nodes.total_us}
         name={drawing.name}
         fill={drawing.fill}
+        own={(index) => stacks.frames[nodes.frame[index]!]?.[3] === "own"}
         tip={(index) => `${drawing.name(index)}: ${duration(nodes.total_us[index]!)}, ${percent(nodes.total_us[index]!, stacks.total_us)}`}
         rootOnTop={rootOnTop}
         selected={selected}

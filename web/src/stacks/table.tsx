@@ -1,7 +1,7 @@
 // The functions of the same stacks as a table: what the graph shows, for those who do not see it.
 import { useState } from "preact/hooks";
 import type { FunctionRow, Functions, StackFilter } from "../api";
-import { duration, percent, place, plural } from "../format";
+import { duration, percent, place, plural, shortFile } from "../format";
 import { api, useAnswer } from "../ui/answers";
 import { useKeys } from "../ui/keys";
 import { SplitBar } from "../ui/split";
@@ -80,7 +80,10 @@ function Row({ row, whole, top, index, chosen, choose }: { row: FunctionRow; who
       <span role="gridcell" class="n">{duration(row.total_us)} <span class="dim">{percent(row.total_us, whole)}</span></span>
       <span role="gridcell" class="n" title={`± ${Math.round(100 * row.margin)} %`}>{row.samples}</span>
       <span role="gridcell" class="clip"><code class={row.kind === "own" ? "strong" : ""}>{row.function}</code></span>
-      <span role="gridcell" class="clip dim" title={`${row.file}:${row.line}`}>{place(row)}</span>
+      <span role="gridcell" class="place-cell dim" title={`${row.file}:${row.line}`}>
+        <span class="clip">{shortFile(row.file)}</span>
+        {row.file && row.line > 0 && `:${row.line}`}
+      </span>
       <span role="gridcell"><SplitBar split={{ ...row, not_sampled_us: 0 }} /></span>
     </div>
   );

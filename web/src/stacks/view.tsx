@@ -60,7 +60,7 @@ export function StackView({ base, root, again }: Props) {
   return (
     <div class="stacks">
       <Toolbar base={base} />
-      <Search answer={answer.data} />
+      <Search base={base} answer={answer.data} />
       {view === "table" ? (
         <FunctionTable filter={filter} again={again} />
       ) : view === "sandwich" && chosen.function ? (
@@ -98,12 +98,6 @@ function Toolbar({ base }: { base: StackFilter }) {
       <Toggle name="library" value="0" text="hide libraries" title="Leave out installed packages and the standard library" />
       <Toggle name="recursion" value="0" text="fold recursion" title="Each function once in a stack (r)" />
       <Toggle name="by" value="line" text="by line" title="One node per line instead of per function" />
-      <Select name="color" label="Colour" options={COLOURINGS} />
-      <Select
-        name="weight"
-        label="Weight"
-        options={WEIGHTS[base.query ? "query" : isSum(base) ? "all" : "trace"]}
-      />
     </div>
   );
 }
@@ -133,7 +127,7 @@ function Toggle({ name, value = "1", text, title }: { name: string; value?: stri
   );
 }
 
-function Search({ answer }: { answer: Stacks | null }) {
+function Search({ base, answer }: { base: StackFilter; answer: Stacks | null }) {
   const limits: [string, string][] = [
     ["state", `only ${param("state").replace(/,/g, " and ")}`],
     ["t0", `from ${duration(Number(param("t0")))} to ${duration(Number(param("t1")))}`],
@@ -150,6 +144,8 @@ function Search({ answer }: { answer: Stacks | null }) {
       )}
       <Field name="focus" label="Only stacks with" hint="regular expression" size={18} />
       <Field name="hide" label="Hide frames" hint="regular expression" size={18} />
+      <Select name="color" label="Colour" options={COLOURINGS} />
+      <Select name="weight" label="Weight" options={WEIGHTS[base.query ? "query" : isSum(base) ? "all" : "trace"]} />
       {limits.map(([name, text]) => param(name) && (
         <span key={name} class="chip">
           {text} <button aria-label={`Remove: ${text}`} onClick={() => set(name === "t0" ? { t0: "", t1: "" } : { [name]: "" })}>×</button>
@@ -213,6 +209,7 @@ function StackGraph({ stacks, root, base }: { stacks: Stacks; root: string; base
         value={nodes.total_us}
         name={drawing.name}
         fill={drawing.fill}
+        own={(index) => frame(index)?.kind === "own"}
         tip={tip}
         match={finding ? nodes.match : undefined}
         rootOnTop={param("dir") !== "flame"}

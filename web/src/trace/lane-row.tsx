@@ -100,7 +100,7 @@ function draw(canvas: HTMLCanvasElement, { pieces, whole, selection, marked }: P
   canvas.style.height = `${HEIGHT}px`;
   const paint = canvas.getContext("2d")!;
   paint.scale(ratio, ratio);
-  const fills = new Map(["running", "waiting", "ready", "blocked", "children", "hatch-line", "accent", "chosen"].map((name) => [name, colour(name)]));
+  const fills = new Map(["running", "waiting", "ready", "blocked", "children", "hatch-line", "edge", "accent", "chosen"].map((name) => [name, colour(name)]));
   const top = (HEIGHT - BAR) / 2;
   if (selection) {
     paint.fillStyle = fills.get("chosen")!;
@@ -114,11 +114,22 @@ function draw(canvas: HTMLCanvasElement, { pieces, whole, selection, marked }: P
     if (state === "children") paint.fillRect(x, HEIGHT / 2 - 1, wide, 2);
     else paint.fillRect(x, top, wide, BAR);
     hatch(paint, state, x, top, wide, fills.get("hatch-line")!);
+    if (isEdge(pieces, i, whole / width)) {
+      paint.fillStyle = fills.get("edge")!;
+      paint.fillRect(x, top, 1, BAR);
+    }
     if (marked?.[i]) {
       paint.fillStyle = fills.get("accent")!;
       paint.fillRect(x, HEIGHT - 3, wide, 2);
     }
   });
+}
+
+const LEAST_EDGED = 3; // pixels of a piece that has room for an edge
+
+/** Whether a piece begins where another state ended; `pixel` is the time of one. */
+function isEdge({ start_us, end_us, state }: Pieces, i: number, pixel: number): boolean {
+  return i > 0 && state[i] !== state[i - 1] && state[i] !== "children" && start_us[i]! - end_us[i - 1]! < pixel && end_us[i]! - start_us[i]! >= LEAST_EDGED * pixel;
 }
 
 const HATCH = 6; // pixels between lines

@@ -67,6 +67,7 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
       )}
       {repeated && <p class="hint">{repeated.runs} runs of this query under one span, one per row (N+1): a single query for all would do.</p>}
       {span.error && <Note kind="error">{detail.data?.status_message || "The span ended with an error."}</Note>}
+      {within === "trace" && <p class="dim small">The whole trace, all spans together:</p>}
       <div class="bar-big">
         <SplitBar split={split} />
       </div>

@@ -42,7 +42,7 @@ export function TracesPage() {
       </Wait>
       {news && !empty && (
         <button class="pill" onClick={() => setShown(news.revision)}>
-          {more > 0 ? `${plural(more, "new trace")} – show` : "News – show"}
+          {more > 0 ? `${plural(more, "new trace")} – show` : "Something new – show"}
         </button>
       )}
       {queries.data && queries.data.queries.length > 0 && <SlowQueries queries={queries.data} />}

@@ -22,7 +22,7 @@ const TITLES: Record<Thin["reason"], string> = {
   too_short: "Too short to be seen often",
   not_linked: "No samples of this span",
   still_arriving: "Profiles are still arriving",
-  no_profile: "No profile of this process",
+  no_profile: "Not profiled",
   few_samples: "Few samples",
   no_timeline: "Samples without times",
 };

@@ -65,6 +65,7 @@ test("two sides are compared by state, function and attribute", async () => {
   const sums = page.getByRole("region", { name: "Sums" });
   await sums.waitFor();
   expect(await sums.getByRole("row", { name: /^total/ }).innerText()).toMatch(/460 ms\s+1\.84 s\s+\+1\.38 s/);
+  await page.waitForFunction(() => document.querySelector<HTMLSelectElement>(".long-names")?.value === "shop/GET /orders/{id}");
   await page.getByRole("link", { name: "⇄ Swap" }).click();
   await page.getByRole("row", { name: /^total/ }).getByText("+1.38 s").waitFor();
   expect(new URL(page.url()).searchParams.get("a")).toContain("@slow");

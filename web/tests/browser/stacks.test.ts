@@ -87,6 +87,46 @@ test("w and s zoom the graph as well, + and - too", async () => {
   await zoomed("2");
 });
 
+test("a and d go to the frame beside the chosen one, as the arrows do", async () => {
+  const page = await visit(WHOLE);
+  const graph = page.getByRole("group", { name: /^Stacks of/ });
+  await graph.waitFor();
+  await graph.focus();
+  const at = async (...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key);
+    return (await graph.locator("[aria-live]").innerText()).split(/\s/)[0];
+  };
+  expect(await at(...Array<string>(5).fill("ArrowDown"))).toBe("load_order");
+  expect([await at("d"), await at("d")]).toEqual(["dumps", "dumps"]); // there is none further right
+  expect([await at("a"), await at("a")]).toEqual(["load_order", "load_order"]);
+  expect([await at("ArrowRight"), await at("ArrowLeft")]).toEqual(["dumps", "load_order"]);
+});
+
+test("frames of the application's own stand out", async () => {
+  const page = await visit(WHOLE);
+  await frame(page, "fetch_lines").waitFor({ state: "attached" });
+  const own = await page.locator("g.frame.own").allInnerTexts();
+  const all = await page.locator("g.frame").allInnerTexts();
+  const names = (texts: string[]) => texts.map((text) => text.trim().split(/\s/)[0]!);
+  expect(names(own)).toContain("fetch_lines");
+  expect(names(all)).toContain("Connection.fetch");
+  expect(names(own)).not.toContain("Connection.fetch");
+});
+
+test("between two states a line is drawn, in bars and between frames", async () => {
+  for (const colorScheme of ["light", "dark"] as const) {
+    const page = await visit(WHOLE, { colorScheme });
+    await frame(page, "fetch_lines").waitFor({ state: "attached" });
+    const [line, stroke, edge] = await page.evaluate(() => {
+      const probe = document.body.appendChild(Object.assign(document.createElement("i"), { className: "swatch" }));
+      const bar = document.querySelector(".split i + i")!;
+      return [getComputedStyle(bar, "::before").backgroundColor, getComputedStyle(document.querySelector("g.frame:not(.selected) rect")!).stroke, getComputedStyle(probe).borderLeftColor];
+    });
+    expect([line, stroke]).toEqual([edge, edge]);
+    expect(edge).toBe(colorScheme === "light" ? "rgb(46, 54, 63)" : "rgb(188, 196, 204)");
+  }
+});
+
 test("recursion is folded with r, which the address holds", async () => {
   const page = await visit(WHOLE);
   await frame(page, "fetch_lines").waitFor({ state: "attached" });

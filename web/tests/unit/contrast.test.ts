@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 const CSS = readFileSync(new URL("../../src/styles/base.css", import.meta.url), "utf8");
 const LEAST = 4.5; // WCAG 2, AA
+const LEAST_SHAPE = 3; // of what is no text
 const SCHEMES = ["light", "dark"] as const;
 const colours = new Map([...CSS.matchAll(/--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)/g)].map(([, name, light, dark]) => [name!, { light: light!, dark: dark! }]));
 
@@ -21,9 +22,9 @@ function contrast(one: string, other: string): number {
 }
 
 /** Pairs that are hard to read. */
-function unreadable(texts: string[], grounds: string[]): string[] {
+function unreadable(texts: string[], grounds: string[], least = LEAST): string[] {
   return texts.flatMap((text) =>
-    grounds.flatMap((ground) => SCHEMES.filter((scheme) => contrast(colours.get(text)![scheme], colours.get(ground)![scheme]) < LEAST).map((scheme) => `${text} on ${ground}, ${scheme}`)),
+    grounds.flatMap((ground) => SCHEMES.filter((scheme) => contrast(colours.get(text)![scheme], colours.get(ground)![scheme]) < least).map((scheme) => `${text} on ${ground}, ${scheme}`)),
   );
 }
 
@@ -35,4 +36,8 @@ test("the names of frames can be read on the colours of states, packages, kinds 
 
 test("coloured text can be read on the page, on raised parts and on what is chosen", () => {
   expect(unreadable(["text", "dim", "accent", "bad", "hint", "good"], ["back", "raised", "chosen"])).toEqual([]);
+});
+
+test("the line between two states is seen on both, and on what was not sampled", () => {
+  expect(unreadable(["edge"], ["running", "waiting", "ready", "blocked", "children", "back", "root"], LEAST_SHAPE)).toEqual([]);
 });

@@ -4,6 +4,8 @@ import { count, duration, parseDuration, percent, place, ticks } from "../../src
 test("durations have three digits and their own unit", () => {
   const shown = [0, 7, 999, 1000, 38_400, 212_000, 999_700, 1_843_000, 75_000_000].map(duration);
   expect(shown).toEqual(["0 ms", "7 µs", "999 µs", "1 ms", "38.4 ms", "212 ms", "1 s", "1.84 s", "75 s"]);
+  const long = [179, -180, 2_109, 3_599, 3_900, 7_200, 4_000_000].map((seconds) => duration(seconds * 1e6));
+  expect(long).toEqual(["179 s", "-3 min", "35 min", "1 h", "1 h 5 min", "2 h", "1 111 h 7 min"]);
 });
 
 test("a share that is not nothing is not shown as nothing", () => {
