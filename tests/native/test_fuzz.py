@@ -54,8 +54,8 @@ RUNS = {
     "restless thread": 1,
 }
 TAPE_OF = {
-    **{"threads": "threads", "stacks": "threads", "shorter stack": "threads", "restless thread": "threads"},
-    **{"spans": "spans", "numbers": "spans", "trie cycle": "spans"},
+    **dict.fromkeys(("threads", "stacks", "shorter stack", "restless thread"), "threads"),
+    **dict.fromkeys(("spans", "numbers", "trie cycle"), "spans"),
 }
 SEED = "1"
 LIMIT_SECONDS = 300
