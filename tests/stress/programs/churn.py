@@ -130,7 +130,7 @@ def given_out_elsewhere() -> int:
 
 
 def churn(kind: Callable[[Iterator[int], int], None], names: Iterator[int], count: int) -> list[list[int]]:
-    """After each batch: bytes the extension holds, blocks of Python objects, resident KiB, bytes malloc gave to others."""
+    """After each batch: bytes of the extension, blocks of Python objects, resident KiB, what malloc gave to others."""
     notes = []
     for _ in range(BATCHES):
         kind(names, count // BATCHES)
