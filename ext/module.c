@@ -388,12 +388,14 @@ static int add_constants(PyObject *module) {
 
 /* What is kept here is of one interpreter. Once that has loaded this, others get a copy of the module without a call of this. */
 PyMODINIT_FUNC PyInit__native(void) {
+    static bool loaded; /* by an interpreter that has been finalized, and whose objects are known here still */
     if (!in_main_interpreter()) return PyErr_SetString(PyExc_ImportError, "otel_asyncprof does not support subinterpreters"), NULL;
+    if (loaded) return PyErr_SetString(PyExc_ImportError, "otel_asyncprof does not support a second Py_Initialize()"), NULL;
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (add_constants(module) == 0 && span_context_init(module) == 0 && self_check_init(module) == 0 && caller_stack_init(module) == 0 &&
         libraries_init(module) == 0 && task_switch_init(module) == 0)
-        return module;
+        return loaded = true, module;
     Py_DECREF(module);
     return NULL;
 }

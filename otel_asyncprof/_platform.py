@@ -35,4 +35,6 @@ def unloaded_reason(error: ImportError | None) -> str:
     """Why the extension is not there; without an error it belongs to another interpreter of this process."""
     if error is None or "subinterpreters" in str(error):  # in our words or in CPython's
         return "subinterpreters are not supported; start it in the main interpreter"
+    if "second Py_Initialize()" in str(error):
+        return "the interpreter was finalized and initialized again, which is not supported; use the first one"
     return f"its extension cannot be loaded ({error}); install otel-asyncprof anew, with the pip of this interpreter"

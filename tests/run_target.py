@@ -12,6 +12,7 @@ order runs in a process forked from this one, in which everything is imported an
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import dataclasses
 import gc
 import importlib
@@ -29,6 +30,7 @@ import uvloop
 from targets import support
 
 import otel_asyncprof.testing  # noqa: F401
+from otel_asyncprof import _native
 
 TIMEOUT_SECONDS = 60
 POLL_SECONDS = 0.03
@@ -103,9 +105,16 @@ def start_target(target: ModuleType, factory: Callable[[], asyncio.AbstractEvent
         runner.run(target.main())
 
 
+def held_blocks() -> int | None:
+    """How many blocks of memory the extension holds, where it is a build that counts them."""
+    counter = getattr(ctypes.CDLL(_native.__file__), "held_blocks", None)
+    return ctypes.c_long.in_dll(ctypes.CDLL(_native.__file__), "held_blocks").value if counter else None
+
+
 def write(result: str) -> None:
+    written = {"report": support.REPORT, "snapshots": support.SNAPSHOTS, "held_blocks": held_blocks()}
     with open(result, "w", encoding="utf-8") as file:
-        json.dump({"report": support.REPORT, "snapshots": support.SNAPSHOTS}, file, default=dataclasses.asdict)
+        json.dump(written, file, default=dataclasses.asdict)
 
 
 def prepare(order: dict[str, Any]) -> tuple[ModuleType, Callable[[], asyncio.AbstractEventLoop]]:

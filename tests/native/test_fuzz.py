@@ -50,8 +50,13 @@ RUNS = {
     "eager set": 1,
     "trie cycle": 1,
     "gather cycle": 1,
+    "shorter stack": 1,
+    "restless thread": 1,
 }
-TAPE_OF = {"threads": "threads", "stacks": "threads", "spans": "spans", "numbers": "spans", "trie cycle": "spans"}
+TAPE_OF = {
+    **dict.fromkeys(("threads", "stacks", "shorter stack", "restless thread"), "threads"),
+    **dict.fromkeys(("spans", "numbers", "trie cycle"), "spans"),
+}
 SEED = "1"
 LIMIT_SECONDS = 300
 

@@ -185,6 +185,16 @@ def crash() -> None:
     ctypes.PyDLL(None).memset(8, 0, 1)
 
 
+def pass_a_signal_on() -> None:
+    """A signal that is sent goes to who had it before us; for a while memory is read by the system call."""
+    seen: list[int] = []
+    signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
+    stop()
+    start()
+    os.kill(os.getpid(), signal.SIGBUS)
+    wait_until(lambda: bool(seen))
+
+
 def sampler_thread() -> str:
     """The sampler's folder in /proc."""
     for thread in os.listdir("/proc/self/task"):

@@ -18,6 +18,7 @@ from stress.fault_results import are_frames_of
 LOOPS = ["asyncio", "uvloop", *(["eager"] if sys.version_info >= (3, 12) else [])]
 OFTEN, SOMETIMES, SELDOM = 61, 307, 1999  # of so many reads one fails: from one in two tasks to a few in a look
 MOST_RUNS, LEAST_FAULTS = 20, 20
+MOST_HELD_BLOCKS = 64  # at the end: some 40, for the tables of the last interval
 SYNTHETIC = {"<unreadable>", "<truncated>", "<frames omitted>"}
 MOVING = ["deep_recursion", "shared_thread", "eager_first_step", "running_over_tasks"]
 # Some of the other targets of the behaviour tests, on each Python other ones.
@@ -53,8 +54,9 @@ class Runner:
         self.process.stdin.write(json.dumps(order | {"result": str(result), "errors": str(errors)}) + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "0\n", errors.read_text(encoding="utf-8")
-        report = json.loads(result.read_text(encoding="utf-8"))["report"]
-        return report | report["captures"][0]
+        written = json.loads(result.read_text(encoding="utf-8"))
+        assert 0 < written["held_blocks"] <= MOST_HELD_BLOCKS
+        return written["report"] | written["report"]["captures"][0]
 
 
 @pytest.fixture(scope="module")

@@ -2,84 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
-
-HERE = Path(__file__).parent
-FATAL = "Fatal Python error: Segmentation fault"
-TIMEOUT_SECONDS = 120
-
-RunSteps = Callable[..., tuple[int, str]]
+from stress.signal_programs import FATAL, HERE, TIMEOUT_SECONDS, RunSteps, assert_crashed
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the programs are written for Linux on x86-64")
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of the programs, with the library of foreign handlers."""
-    library = tmp_path_factory.mktemp("foreign") / "foreign.so"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion", "-O1", "-pthread"]
-    subprocess.run(["gcc", *flags, "-shared", "-fPIC", HERE / "foreign_handlers.c", "-o", library], check=True)
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "PYTEST_", "PYTHONF"))}
-    return own | {"FOREIGN_HANDLERS": str(library)}
-
-
-@pytest.fixture(scope="module")
-def server(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """The process that runs programs, each in a fork of its own in which everything is imported."""
-    command = [sys.executable, str(HERE / "signal_steps.py")]
-    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
-@pytest.fixture
-def run(server: subprocess.Popen[str], tmp_path: Path) -> RunSteps:
-    """Runs the steps of a program; gives its exit status and what it wrote to stderr."""
-
-    def run_steps(*steps: str) -> tuple[int, str]:
-        errors = tmp_path / "errors.txt"
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(json.dumps({"program": "\n".join(steps), "errors": str(errors)}) + "\n")
-        server.stdin.flush()
-        status = int(server.stdout.readline())
-        return status, errors.read_text(encoding="utf-8")
-
-    return run_steps
-
-
-@pytest.fixture
-def run_anew(environment: dict[str, str]) -> RunSteps:
-    """The same in a fresh interpreter, which has imported nothing of ours."""
-
-    def run_steps(*steps: str, options: Sequence[str] = (), **variables: str) -> tuple[int, str]:
-        program = "\n".join(["from signal_steps import *", "begin()", *steps])
-        command = [sys.executable, *options, "-c", program]
-        variables = environment | {"PYTHONPATH": str(HERE)} | variables
-        ended = subprocess.run(
-            command, env=variables, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
-        )
-        return ended.returncode, ended.stderr
-
-    return run_steps
-
-
-def assert_crashed(ended: tuple[int, str], tracebacks: int, foreign: int = 0) -> None:
-    """It died by SIGSEGV, and that was told as often as it should."""
-    status, errors = ended
-    assert status == -signal.SIGSEGV, errors
-    assert (errors.count(FATAL), errors.count("foreign\n")) == (tracebacks, foreign), errors
 
 
 # faulthandler
@@ -305,24 +237,6 @@ def test_an_application_that_blocks_everything_keeps_its_signals(run: RunSteps) 
         "end_in_peace()",
     ]
     assert run(*steps) == (0, "")
-
-
-# Crashes in special places
-
-
-def test_alternate_stacks_of_other_threads_are_kept_and_used(run: RunSteps) -> None:
-    """A thread's own stack for handlers is there after we have come and gone, and bears that of a stack overflow."""
-    kept = ["foreign.begin_stack_owner()", "begin_faults(); heal(); stop()", "assert foreign.end_stack_owner(1) == 1"]
-    assert run(*kept, "os._exit(0)") == (0, "")
-    used = ["take(END, SA_ONSTACK)", "foreign.begin_stack_owner()", "begin_faults()", "foreign.end_stack_owner(2)"]
-    assert_crashed(run(*used), tracebacks=0, foreign=1)
-
-
-@pytest.mark.parametrize("enabled", [False, True])
-def test_a_crash_of_our_own_thread_is_no_loop(run: RunSteps, enabled: bool) -> None:
-    """A planted crash of the sampler's code is reported like any other."""
-    steps = ["faulthandler.enable()"] * enabled + ["begin_faults()", "crash_sampler()"]
-    assert_crashed(run(*steps), tracebacks=int(enabled))
 
 
 # Sandboxes

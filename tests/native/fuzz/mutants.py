@@ -70,6 +70,8 @@ MUTANTS = [
     ),
     Mutant("unwind.c", "if (count == MAX_THREAD_FRAMES - 1 || steps", "if (steps", "stacks"),
     Mutant("unwind.c", "walks < MAX_WALKS; walks++", "walks < UINT32_MAX; walks++", "stacks"),
+    Mutant("unwind.c", "most = count < n_again ? count : n_again;", "most = count;", "shorter stack"),
+    Mutant("tick_threads.c", "attempt < MAX_ATTEMPTS; attempt++", "attempt < UINT32_MAX; attempt++", "restless thread"),
 ]
 
 

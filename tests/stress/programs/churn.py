@@ -8,6 +8,7 @@ usage: churn.py KIND COUNT INTERVAL   (seconds between exports)
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import itertools
 import json
@@ -112,13 +113,29 @@ def resident_kib() -> int:
     return (int(resident) - int(shared)) * PAGE_KIB
 
 
+class MallocInfo(ctypes.Structure):
+    """What mallinfo2() tells of malloc's first arena and of blocks with mappings of their own."""
+
+    _fields_ = tuple((f"unused_{n}", ctypes.c_size_t) for n in range(4)) + tuple(
+        (name, ctypes.c_size_t) for name in ("mapped", "unused_5", "unused_6", "given_out", "unused_8", "unused_9")
+    )
+
+
+def given_out_elsewhere() -> int:
+    """Bytes that malloc has given to others than the extension; exact where it keeps no caches of freed blocks."""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = MallocInfo
+    info = mallinfo()
+    return int(info.mapped + info.given_out) - counter("code_held_bytes")
+
+
 def churn(kind: Callable[[Iterator[int], int], None], names: Iterator[int], count: int) -> list[list[int]]:
-    """After each batch: bytes that the extension holds, blocks of Python objects, resident KiB."""
+    """After each batch: bytes of the extension, blocks of Python objects, resident KiB, what malloc gave to others."""
     notes = []
     for _ in range(BATCHES):
         kind(names, count // BATCHES)
         gc.collect()
-        notes.append([counter("code_held_bytes"), sys.getallocatedblocks(), resident_kib()])
+        notes.append([counter("code_held_bytes"), sys.getallocatedblocks(), resident_kib(), given_out_elsewhere()])
     return notes
 
 
