@@ -62,7 +62,7 @@ def page() -> str:
     otlp = [name for name, option in OPTIONS.items() if option.read_by_exporter]
     own = [name for name in OPTIONS if name not in otlp]
     template = TEMPLATE.read_text(encoding="utf-8")
-    return template.replace("{own}\n", section(own)).replace("{otlp}\n", section(otlp))
+    return template.replace("{own}", section(own)).replace("{otlp}", section(otlp))
 
 
 if __name__ == "__main__":

@@ -129,9 +129,12 @@ uint64_t thread_record_read_cpu(struct thread_records *records, struct thread_re
 
 bool thread_record_on_cpu(const struct thread_record *record, bool holds_gil, uint64_t used_ns, uint64_t elapsed_ns) {
     uint64_t cpu;
-    /* With the interpreter's lock it runs, or has lost its CPU to us or to others: it goes on as soon as it can. Without, a clock that
-       went on while its stack was copied belongs to a running thread. One that stood still sleeps, unless it lost its CPU in code
-       of an extension: the kernel knows, but is asked only about one that has run much, since the answer takes as long as a tick. */
+    /* With the interpreter's lock it runs, or has lost its CPU to us or to others: it goes on as soon as it can. Where it has used no
+       CPU since the last look, either others had it all that time or C code sleeps with the lock: both are rare, and the kernel is
+       asked. Without the lock, a clock that went on while the stack was copied belongs to a running thread. One that stood still
+       sleeps, unless it lost its CPU in code of an extension: the kernel knows, but is asked only about one that has run much, since
+       the answer takes as long as a tick. */
+    if (!used_ns) return holds_gil && os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;
     if (holds_gil) return true;
     if (os_thread_cpu_ns(record->native_id, &cpu) && cpu > record->cpu_ns) return true;
     return used_ns >= elapsed_ns / MUCH && os_thread_state(record->native_id) == OS_THREAD_RUNNABLE;

@@ -166,8 +166,8 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     uint64_t task = 0;
     if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
     bool whole = read_stack(tick, thread, sight.loop, &sight.count, &sight.link, &task);
-    sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_gil_holder() == thread->address, used_ns, tick->elapsed_ns);
-    record->rested &= whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
+    sight.on_cpu = thread_record_on_cpu(record, threads_gil_holder() == thread->address, used_ns, tick->elapsed_ns);
+    record->rested &= !sight.on_cpu && whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
     if (exit_signals_came()) return lose_loop(tick, sight.loop); /* during this tick: what was read may be our own wait for the end */
     if (!sight.count) return;

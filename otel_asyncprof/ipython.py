@@ -7,10 +7,11 @@ import argparse
 import shlex
 import sys
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .cli.messages import Style, duration_text
 from .cli.tables import stack_lines
@@ -18,7 +19,11 @@ from .cli.values import rate
 from .errors import ProfilerUnavailable
 from .testing import CapturedProfile, capture
 
+if TYPE_CHECKING:
+    from .formats.process_profile import TimedSample
+
 _LINE = "%%asyncprof"
+_ROOT = "InteractiveShell.run_code"  # what runs the statements of a cell
 _SHOWN = 5
 
 
@@ -115,7 +120,7 @@ def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) ->
     from .formats.process_profile import process_profiles
 
     processes = [
-        replace(process, samples=tuple(timed for timed in process.samples if timed.sample.thread_id not in left_out))
+        replace(process, samples=tuple(_of_cell(process.samples, left_out)))
         for process in process_profiles(map(ProfilesData.FromString, profile.requests))
     ]
     findings = Findings(processes, [])
@@ -124,6 +129,16 @@ def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) ->
     head = f"asyncprof: {seconds}, {findings.n_observations} samples, CPU {cpu}"
     split = text_of(findings.split())
     return [f"{head}; {split}" if split else head, *stack_lines(findings.stacks()[:n_stacks], Style(sys.stdout))]
+
+
+def _of_cell(samples: "Iterable[TimedSample]", left_out: frozenset[int]) -> "Iterator[TimedSample]":
+    """What the cell did: without IPython's own frames, and without its loop that waits for events."""
+    for timed in samples:
+        sample, functions = timed.sample, timed.sample.functions
+        begin = max((index + 1 for index, name in enumerate(functions) if name == _ROOT), default=0)
+        waits = sample.task_name is None and sample.state == "waiting" and sample.thread_id == threading.get_ident()
+        if sample.thread_id not in left_out and (begin or not waits):
+            yield replace(timed, sample=replace(sample, frames=sample.frames[begin:] or sample.frames))
 
 
 def _write(profile: CapturedProfile, name: str) -> None:

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -164,13 +163,12 @@ def _run(
         duration=chosen.duration,
         python_path=os.environ.get("PYTHONPATH"),
     )
-    begun = time.monotonic_ns()
     try:
         status = run_program(program.command, environment | settings.environment())
     except OSError as error:
         raise Failure(f"{program.command[0]} cannot be started: {error.strerror}", CANNOT_START) from None
     try:
-        _close(Spool(folder), output, chosen.quiet, time.monotonic_ns() - begun)
+        _close(Spool(folder), output, chosen.quiet)
     except KeyboardInterrupt:
         pass
     except Exception as error:  # the program has had its run, and its exit status stands
@@ -239,7 +237,7 @@ def _shown(name: str, value: str) -> str:
     return without_secrets(value) if name.endswith("ENDPOINT") else value
 
 
-def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> None:
+def _close(spool: "Spool", output: Output, is_quiet: bool) -> None:
     """Writes the file and says what was seen; whatever goes wrong here, the program has had its run."""
     from ..analysis.findings import Findings
 
@@ -260,17 +258,18 @@ def _close(spool: "Spool", output: Output, is_quiet: bool, lasted_ns: int) -> No
         say(f"{output.path} cannot be written: {error.strerror}; the recording is kept in {kept}")
         return
     if not is_quiet:
-        say(*summary(Findings.of(recording), lasted_ns, output.path if written else None, output.holds_recording))
+        say(*summary(Findings.of(recording), output.path if written else None, output.holds_recording))
 
 
-def summary(findings: "Findings", lasted_ns: int, path: Path | None, can_be_read: bool) -> list[str]:
+def summary(findings: "Findings", path: Path | None, can_be_read: bool) -> list[str]:
     """What was seen, in a few lines, and what can be asked next."""
     from ..analysis.split import text_of
 
     n_samples, n_spans = findings.n_observations, len(findings.spans.by_id)
     share = f", {findings.n_linked / n_samples:.0%} linked to one of {n_spans:,} spans" if n_spans and n_samples else ""
     cpu = duration_text(sum(sample.cpu_ns for sample in findings.samples))
-    parts = [f"{n_samples:,} samples of {duration_text(lasted_ns)}{share}", f"CPU {cpu}", text_of(findings.split())]
+    lasted = duration_text(findings.end_ns - findings.start_ns)
+    parts = [f"{n_samples:,} samples of {lasted}{share}", f"CPU {cpu}", text_of(findings.split())]
     lines = ["; ".join(filter(None, parts))]
     for slow in findings.requests()[:SHOWN_SPANS]:
         split = f" ({text_of(slow.split)})" if slow.split else ""

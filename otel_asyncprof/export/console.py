@@ -8,6 +8,8 @@ from ..formats.stack_sample import StackSample, stack_samples
 from ._base import ProfileExporter, ProfileExportResult
 
 MAX_STACKS = 10
+IMPORTS = "<frozen importlib."  # frames that Python leaves out of its tracebacks, too
+SHOWN_FIRST, SHOWN_LAST = 6, 14  # functions of one stack, which would fill the screen where modules import modules
 
 
 class ConsoleProfileExporter(ProfileExporter):
@@ -44,10 +46,19 @@ def _line(sample: StackSample) -> str:
         parts.append(f"task {sample.task_name}")
     if sample.span_id:
         parts.append(f"trace {sample.trace_id:032x} span {sample.span_id:016x}")
-    stack = " > ".join(sample.functions)
+    above = [frame.function for frame in sample.frames[:-1] if not frame.file.startswith(IMPORTS)]
+    stack = " > ".join(_shown([*above, *sample.functions[-1:]]))
     if sample.frames:
         stack += f" ({sample.frames[-1].file}:{sample.frames[-1].line})"
     return "  ".join([*parts, stack])
+
+
+def _shown(functions: Sequence[str]) -> Sequence[str]:
+    """Both ends of what is too long to be read."""
+    left_out = len(functions) - SHOWN_FIRST - SHOWN_LAST
+    if left_out < 2:
+        return functions
+    return [*functions[:SHOWN_FIRST], f"… {left_out} more …", *functions[-SHOWN_LAST:]]
 
 
 def _seconds(nanoseconds: int) -> str:

@@ -18,11 +18,19 @@ def the_busy_task(profile: Run, function: str) -> list[Sample]:
 
 
 def test_a_task_on_cpu_is_running(run: RunTarget) -> None:
-    """All its CPU time; what a busy machine takes from it in between is time off CPU."""
+    """All its CPU time."""
     profile = run("four_states", capture="own", index=RUNNING)
     busy = the_busy_task(profile, "runs")
     assert cpu_seconds([sample for sample in busy if sample.state != "running"]) == 0
     assert wall_seconds([sample for sample in busy if sample.state == "running"]) >= 0.9 * cpu_seconds(busy) >= 0.24
+
+
+def test_a_task_that_others_leave_no_cpu_is_running(run_once: RunTarget) -> None:
+    """It makes no blocking call: nobody is to look for one."""
+    profile = run_once("starved", capture="own", rate=500)
+    busy = the_busy_task(profile, "works")
+    assert wall_seconds(busy) >= 2 * cpu_seconds(busy)
+    assert mostly(busy) == "running"
 
 
 def test_a_task_in_a_blocking_call_is_blocked(run: RunTarget) -> None:

@@ -106,6 +106,17 @@ def test_the_summary_shows_the_heaviest_stacks_first():
     ]
 
 
+def test_the_summary_shows_both_ends_of_a_long_stack_and_nothing_of_imports():
+    """A module that imports modules would fill the screen with frames that Python's tracebacks leave out, too."""
+    imports = [Frame("_find_and_load", "<frozen importlib._bootstrap>", 1360, 1349)] * 3
+    frames = [*(Frame(f"f{number}", "/app.py", number, 1) for number in range(22)), *imports]
+    assert summary([sample(0, frames=tuple(frames))]).splitlines()[1].split("  ")[-1] == (
+        "f0 > f1 > f2 > f3 > f4 > f5 > … 3 more … > f9 > f10 > f11 > f12 > f13 > f14 > f15 > f16 > f17 > f18 > f19 > "
+        "f20 > f21 > _find_and_load (<frozen importlib._bootstrap>:1360)"
+    )
+    assert "more" not in summary([sample(0, frames=tuple(frames[:20]))])
+
+
 def test_the_console_exporter_writes_one_summary_per_export(capsys):
     """To what sys.stdout is then, or to its own stream."""
     out = io.StringIO()
