@@ -35,7 +35,7 @@ C_LEVELS = (
     "tick",
     "sampler self_check libraries caller_stack",
     "thread_context",
-    "span_facts span_objects span_context task_switch module",
+    "span_facts span_objects span_context task_switch exit_functions module",
 )
 PYTHON_UNITS = {
     "module",
@@ -46,6 +46,7 @@ PYTHON_UNITS = {
     "caller_stack",
     "libraries",
     "task_switch",
+    "exit_functions",
 }  # run under the GIL, never by the sampler thread
 PURE_UNITS = {
     "budget",
