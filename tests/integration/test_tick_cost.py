@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sysconfig
 from pathlib import Path
 from types import ModuleType
 
@@ -27,9 +28,9 @@ def test_a_tick_takes_as_many_instructions_as_expected(instructions: ModuleType,
     """Tasks seen for the first time, unchanged, changed and at rest, and idle threads: all near the stored counts."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed (Debian: valgrind)")
-    expected = instructions.read_expected().get(instructions.VERSION)
-    if expected is None:
-        pytest.skip("counts are kept of versions that come with headers")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        pytest.skip("counts are kept of Pythons that come with headers")
+    expected = instructions.read_expected()[instructions.VERSION]
     found = instructions.differences(instructions.measure(tmp_path), expected)
     assert not found, "\n".join(found)
 
