@@ -10,6 +10,7 @@ from .looks import WAITING, Look, Task
 SEAM_NS = 2_000_000  # looks that are meant to follow each other do so within this time
 CHILDREN = "children"
 SIDE_BY_SIDE = 0.25  # of the shorter task's time
+END_OF_GROUP = "TaskGroup.__aexit__"  # of asyncio, and of anyio: where a task waits for those of its group
 
 
 @dataclass(slots=True)
@@ -78,8 +79,15 @@ def lanes_of(
     for index, lane in enumerate(lanes):
         if lane.task.name:
             by_prefix.setdefault(lane.prefix, []).append(index)
+    by_span: dict[bytes, list[int]] = {}
+    for index, lane in enumerate(lanes):
+        for span in lane.spans if lane.task.name else ():
+            by_span.setdefault(span, []).append(index)
+    ends = {number for key, number in functions.items() if key[0] == END_OF_GROUP}
     for index, lane in enumerate(lanes):
         lane.awaited_by = _awaiter(index, lanes, by_prefix, stacks, parents)
+        if lane.awaited_by is None and not ends.isdisjoint(lane.prefix):
+            lane.awaited_by = _of_group(lane, lanes, by_span, ends, stacks, parents)
     _cut_cycles(lanes)
     return _in_order(lanes)
 
@@ -142,6 +150,33 @@ def _awaiter(
     number = best[1]
     longest = max(lane.pieces, key=lambda piece: piece.end_ns - piece.begin_ns)
     return AwaitedBy(number, lane.begin_ns, lane.end_ns, stacks[longest.stack][len(lanes[number].prefix) - 1])
+
+
+def _of_group(
+    lane: Lane,
+    lanes: Sequence[Lane],
+    by_span: Mapping[bytes, Sequence[int]],
+    ends: set[int],
+    stacks: Mapping[int, Sequence[int]],
+    parents: Mapping[bytes, bytes | None],
+) -> AwaitedBy | None:
+    """The task that waited for this one's group, where that was only seen later, when it had gone on elsewhere."""
+    if not lane.task.name:
+        return None
+    above = _ancestors(lane.spans, parents)
+    found: tuple[int, int, int] | None = None
+    for number in {number for span in above for number in by_span.get(span, ())}:
+        other = lanes[number]
+        if other.task.process != lane.task.process or not _is_seen_only_afterwards(other, lane, above):
+            continue
+        shared = len(_common(other.prefix, lane.prefix))
+        if 0 < shared < len(lane.prefix) and lane.prefix[shared] in ends:
+            rank = shared, -other.begin_ns, number
+            found = rank if found is None else max(found, rank)
+    if found is None:
+        return None
+    longest = max(lane.pieces, key=lambda piece: piece.end_ns - piece.begin_ns)
+    return AwaitedBy(found[2], lane.begin_ns, lane.end_ns, stacks[longest.stack][found[0] - 1])
 
 
 def _is_seen_only_afterwards(other: Lane, lane: Lane, above: set[bytes]) -> bool:

@@ -53,6 +53,24 @@ def test_a_task_stands_under_the_one_that_waits_for_it() -> None:
     assert (by.lane, by.begin_ns, by.end_ns, FRAMES[by.frame].line) == (0, 0, 30 * MS, 25)
 
 
+def test_a_task_that_waited_for_its_group_unseen_is_known_by_what_it_did_afterwards() -> None:
+    """Its only look is on another line of the same function; a later child of the group is no parent."""
+    frames = FRAMES | {6: Frame("TaskGroup.__aexit__", "/usr/lib/python3.12/asyncio/taskgroups.py", 145, 110)}
+    frames |= {7: Frame("respond", "/app/a.py", 40, 39)}
+    stacks = {1: (1, 3, 6, 4), 2: (1, 2, 7), 3: (1, 3, 6, 5)}
+    looks = [look(0, 90, "child", "waiting", 1, QUERY), look(90, 100, "request", "running", 2)]
+    lanes = lanes_of(looks, stacks, frames, PARENTS)
+    assert shown(lanes) == [
+        ("request", 0, [(0, 90, "children"), (90, 100, "running")]),
+        ("child", 1, [(0, 90, "waiting")]),
+    ]
+    by = lanes[1].awaited_by
+    assert by is not None
+    assert (by.lane, frames[by.frame].function, frames[by.frame].line) == (0, "handler", 25)
+    later = [looks[0], look(90, 100, "sibling", "running", 3)]
+    assert [lane.awaited_by for lane in lanes_of(later, stacks, frames, PARENTS)] == [None, None]
+
+
 def test_looks_that_follow_each_other_are_one_piece() -> None:
     """The same state on the same stack under the same span; a gap stays a gap."""
     looks = [look(0, 10, "t", "waiting", 1), look(10, 20, "t", "waiting", 1), look(30, 40, "t", "waiting", 1)]

@@ -105,8 +105,8 @@ test("a and d go to the frame beside the chosen one, as the arrows do", async ()
 test("frames of the application's own stand out", async () => {
   const page = await visit(WHOLE);
   await frame(page, "fetch_lines").waitFor({ state: "attached" });
-  const own = await page.locator("g.frame.own").allInnerTexts();
-  const all = await page.locator("g.frame").allInnerTexts();
+  const own = await page.locator("g.frame.own").allTextContents();
+  const all = await page.locator("g.frame").allTextContents();
   const names = (texts: string[]) => texts.map((text) => text.trim().split(/\s/)[0]!);
   expect(names(own)).toContain("fetch_lines");
   expect(names(all)).toContain("Connection.fetch");
