@@ -188,9 +188,10 @@ def crash() -> None:
 def pass_a_signal_on() -> None:
     """A signal that is sent goes to who had it before us; for a while memory is read by the system call."""
     seen: list[int] = []
-    signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
+    heal()
     stop()
-    start()
+    signal.signal(signal.SIGBUS, lambda *_: seen.append(1))
+    begin_faults()
     os.kill(os.getpid(), signal.SIGBUS)
     wait_until(lambda: bool(seen))
 
