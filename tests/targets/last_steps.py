@@ -28,6 +28,7 @@ async def main() -> None:
 
 def run(factory: Callable[[], asyncio.AbstractEventLoop], depth: int = DEPTH) -> None:
     if depth:
-        return run(factory, depth - 1)
-    with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(main())
+        run(factory, depth - 1)
+    else:
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(main())
