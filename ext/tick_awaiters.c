@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cpython/layout.h"
 #include "drop.h"
 #include "otlp_encode.h"
 #include "safe_copy.h"
@@ -25,6 +26,16 @@ static uint32_t find_spawner(struct tick *tick, uint32_t position) {
                : NO_TASK;
 }
 
+/* What awaited a task that has ended since it was met has gone on, and may be no more. */
+static bool has_ended(const struct tick *tick, uint32_t position) {
+    const struct task *met = &tick->tasks.tasks[position];
+    uint64_t coroutine;
+    uint32_t state;
+    if (!safe_copy_half(&state, met->address + layout.future_state)) return true;
+    if (!safe_copy_word(&coroutine, met->address + layout.task_coroutine)) return true;
+    return state != layout.future_pending || coroutine != met->coroutine;
+}
+
 static void find_awaiters(struct tick *tick, uint32_t position) {
     struct awaiter awaiters[MAX_AWAITERS];
     uint32_t parents[MAX_PARENTS], n_parents = 0;
@@ -43,6 +54,7 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
         uint32_t spawner = find_spawner(tick, position);
         if (spawner != NO_TASK) parents[n_parents++] = spawner;
         tick->seen[position].is_spawned = n_parents;
+        tick->stitch[position].unusable |= has_ended(tick, position);
     }
     if (safe_copy_faults() != faults) { /* it may have another awaiter than what was found, and its stack another root */
         drop_count(DROP_unreadable_memory);

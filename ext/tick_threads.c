@@ -67,9 +67,23 @@ static bool complete_stack(struct tick *tick, const struct moment *before, const
     return !before->in_coroutine && !after->in_coroutine;
 }
 
+static bool has_coroutine(const struct tick *tick, size_t n_raw, uint64_t coroutine) {
+    for (size_t i = 0; i < n_raw; i++)
+        if (tick->unwind.frames[i].generator == coroutine) return true;
+    return false;
+}
+
+/* Meets the task while it lives. One that has ended since its stack was read is not met any more: its frames would pass for those of a
+   callback. Nor would those that await it be found. */
+static bool meet_on_stack(struct tick *tick, const struct moment *moment, size_t n_raw) {
+    uint64_t faults = safe_copy_faults();
+    if (!moment->task || tick_meet(tick, moment->task) != NO_TASK) return true;
+    return safe_copy_faults() == faults && !(moment->coroutine && has_coroutine(tick, n_raw, moment->coroutine));
+}
+
 /* Stack, link and task of one moment: the link and the task are read before and after the stack, and both readings must agree. */
-static bool read_thread(struct tick *tick, const struct thread_state *thread, uint64_t loop, size_t *n_raw, struct seen_link *link,
-                        uint64_t *task) {
+static bool read_thread(struct tick *tick, const struct thread_state *thread, uint64_t loop, bool meets, size_t *n_raw,
+                        struct seen_link *link, uint64_t *task) {
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct moment before, after;
         reading_check();
@@ -79,18 +93,18 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
         if (!read_moment(thread, loop, &after) || !complete_stack(tick, &before, &after, n_raw)) continue;
         *link = tick_read_link(tick, after.context);
         *task = after.task;
-        if (is_one_moment(&before, &after) && first.link == link->link) return true;
+        if (is_one_moment(&before, &after) && first.link == link->link && (!meets || meet_on_stack(tick, &before, *n_raw))) return true;
     }
     drop_count(DROP_torn_stack);
     return false;
 }
 
-/* The same with the stack resolved, in tick->frames. */
-static bool read_stack(struct tick *tick, const struct thread_state *thread, uint64_t loop, uint32_t *count, struct seen_link *link,
-                       uint64_t *task) {
+/* The same with the stack resolved, in tick->frames. meets: the task enters the tick's table. */
+static bool read_stack(struct tick *tick, const struct thread_state *thread, uint64_t loop, bool meets, uint32_t *count,
+                       struct seen_link *link, uint64_t *task) {
     size_t n_raw = 0;
     *count = 0;
-    if (!read_thread(tick, thread, loop, &n_raw, link, task)) return false;
+    if (!read_thread(tick, thread, loop, meets, &n_raw, link, task)) return false;
     *count = resolve(tick, n_raw);
     /* Garbage: a frame of another moment got into the copy, and the whole is no stack that ever was. A frame whose code could not be
        read stands for itself, but does not tell where in a loop's stack the loop begins. */
@@ -107,7 +121,7 @@ bool tick_catch_running(struct tick *tick, uint32_t position) {
     uint32_t count;
     for (size_t i = 0; loop && i < tick->n_threads; i++) {
         if (tick->threads[i].ident != loop->thread_ident) continue;
-        if (!read_stack(tick, &tick->threads[i], loop->loop, &count, &link, &task)) return false;
+        if (!read_stack(tick, &tick->threads[i], loop->loop, false, &count, &link, &task)) return false;
         if (task != tick->tasks.tasks[position].address || !tick_keep_running(tick, position, count)) return false;
         seen = &tick->seen[position];
         seen->sight = SIGHT_CAUGHT;
@@ -165,7 +179,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     }
     uint64_t task = 0;
     if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
-    bool whole = read_stack(tick, thread, sight.loop, &sight.count, &sight.link, &task);
+    bool whole = read_stack(tick, thread, sight.loop, true, &sight.count, &sight.link, &task);
     sight.on_cpu = thread_record_on_cpu(record, threads_gil_holder() == thread->address, used_ns, tick->elapsed_ns);
     record->rested &= !sight.on_cpu && whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
@@ -174,7 +188,6 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     tick->threads_seen++;
     sight.thread_name = stack_table_string(tick->stacks, record->name, record->name_size);
     sight.faults = safe_copy_faults();
-    if (task) tick_meet(tick, task);
     enum stack_owner owner = tick_take_stack(tick, &sight);
     if (owner == STACK_UNKNOWN) {
         drop_count(DROP_unreadable_memory);

@@ -142,3 +142,11 @@ def test_the_stats_account_for_every_tick_and_every_drop(run_once: RunTarget) ->
     assert stats["faults"] >= 0
     assert all(count > 0 for count in stats["drops"].values())
     assert stats["sampler_cpu_seconds"] > 0
+
+
+def test_a_task_that_ends_while_it_is_looked_at_is_no_callback(run_once: RunTarget) -> None:
+    """It stands on those that await it, without the loop's machinery, or is not shown at all."""
+    profile = run_once("last_steps", capture="own", rate=1000, max_frames=8, sample_attributes=["asyncprof.state"])
+    looked_at = profile.names(profile.select(lambda sample: sample.leaf == "one_step"))
+    assert ("<module>", "start_target", "run", "<frames omitted>", "run", "main", "several", "one_step") in looked_at
+    assert {names for names in looked_at if "Handle._run" in names} == set()

@@ -15,7 +15,7 @@ LIMIT_SECONDS = 300
 
 
 def test_a_task_that_runs_after_its_thread_was_looked_at_is_seen_there(tmp_path: Path) -> None:
-    """Neither it nor the one that ran before is lost."""
+    """Neither it nor the one that ran before is lost; one that has ended is not shown without those that awaited it."""
     library = tmp_path / "tick_halves.so"
     sources = [*sorted((ROOT / "ext").rglob("*.c")), HERE / "tick_halves.c"]
     flags = ["-std=c11", "-O0", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE"]
@@ -36,5 +36,6 @@ def test_a_task_that_runs_after_its_thread_was_looked_at_is_seen_there(tmp_path:
     assert json.loads(done.stdout) == {
         "first": [RUNNING, ["<module>", "main", "first"]],
         "second": [RUNNING, ["<module>", "main", "second", "inner"]],
+        "last": [0, None],
         "moved": 0,
     }

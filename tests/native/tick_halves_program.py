@@ -1,4 +1,4 @@
-"""Two tasks of which the second begins to run between the halves of a tick; prints what each was seen to do.
+"""Tasks of which the next one begins to run between the halves of a tick; prints what each was seen to do.
 
 usage: python tick_halves_program.py LIBRARY
 """
@@ -47,9 +47,25 @@ async def second() -> None:
     await inner()
 
 
+KEPT: list[asyncio.Task[None]] = []  # so that its name can be read
+
+
+async def last() -> None:
+    """Runs when its thread is looked at, and has ended when tasks are."""
+    _halves.halves_threads()
+
+
+async def awaits_last() -> None:
+    """Has ended then, too."""
+    KEPT.append(asyncio.create_task(last(), name="last"))
+    await KEPT[0]
+
+
 async def main() -> None:
-    """The two, one after the other."""
+    """The first two, one after the other, and the others in a tick of their own."""
     await asyncio.gather(asyncio.create_task(first(), name="first"), asyncio.create_task(second(), name="second"))
+    await asyncio.create_task(awaits_last())
+    _halves.halves_tasks()
 
 
 _runtime_context.install()
@@ -57,4 +73,4 @@ _native.prepare(anchors=_anchors.collect())
 features = _native.FEATURE_TASKS | _native.FEATURE_AWAITERS | _native.FEATURE_SPANS
 assert _halves.halves_open(_anchors.asyncio_directory().encode(), features, _native.ATTRIBUTE_TASK_NAME)
 asyncio.run(main())
-print(json.dumps({"first": seen("first"), "second": seen("second"), "moved": _halves.halves_moved()}))
+print(json.dumps({name: seen(name) for name in ("first", "second", "last")} | {"moved": _halves.halves_moved()}))
