@@ -102,7 +102,7 @@ static PyObject *read_holds_gil(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
         bool whole;
         size_t count = threads_read(space.threads, MAX_THREADS, &whole);
         for (size_t i = 0; i < count; i++)
-            if (is_current(&space.threads[i])) holds = threads_holds_gil(&space.threads[i]);
+            if (is_current(&space.threads[i])) holds = threads_gil_holder() == space.threads[i].address;
     }
     workspace_free(&space);
     return PyErr_Occurred() ? NULL : PyBool_FromLong(holds);

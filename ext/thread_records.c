@@ -7,13 +7,16 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_BYTES 3u
+/* A thread that has run is looked at in each tick for so long: one that works and sleeps in turn, in one frame, has the same words at
+   every look. */
+#define RECENTLY_NS 250000000ull
 #define MUCH 4 /* a share of the time: more than it rests */
 #define MAX_UNSEEN_TICKS 1000 /* while the list of threads could not be read whole */
 #define NAME_LIFETIME_NS 1000000000ull /* a thread may be renamed: its name is read again this often */
 #define NO_NAME_LIFETIME_NS 50000000ull /* a thread enters threading's table a little after it has begun */
 
 bool thread_records_init(struct thread_records *records) {
-    *records = (struct thread_records){.records = calloc(MAX_THREADS, sizeof(struct thread_record))};
+    *records = (struct thread_records){.records = aligned_alloc(_Alignof(struct thread_record), MAX_THREADS * sizeof *records->records)};
     return records->records != NULL;
 }
 
@@ -23,11 +26,15 @@ void thread_records_destroy(struct thread_records *records) {
 }
 
 /* A thread that comes back after it was forgotten is taken for a new one, and the CPU time of its whole life is counted again. */
-void thread_records_next_tick(struct thread_records *records, bool seen_all) {
+void thread_records_next_tick(struct thread_records *records, bool seen_all,
+                              void (*forget)(void *context, struct thread_record *record), void *context) {
     uint32_t kept_for = seen_all ? 0 : MAX_UNSEEN_TICKS;
     size_t kept = 0;
     for (size_t i = 0; i < records->count; i++) {
-        if (records->tick - records->records[i].last_tick > kept_for) continue;
+        if (records->tick - records->records[i].last_tick > kept_for) {
+            forget(context, &records->records[i]);
+            continue;
+        }
         if (kept != i) records->records[kept] = records->records[i];
         kept++;
     }
@@ -66,12 +73,14 @@ struct thread_words thread_words(const struct thread_state *thread) {
     return (struct thread_words){thread->context, thread->chunk_top, thread->frame};
 }
 
-bool thread_records_seems_to_rest(struct thread_records *records, const struct thread_state *thread) {
+struct thread_record *thread_records_find_resting(struct thread_records *records, const struct thread_state *thread, uint32_t interval,
+                                                  uint64_t now_ns) {
     struct thread_record *record = find(records, thread);
     struct thread_words now = thread_words(thread);
-    if (!record || !record->rested || memcmp(&now, &record->words, sizeof now) != 0) return false;
+    if (!record || !record->rested || record->interval != interval || memcmp(&now, &record->words, sizeof now) != 0) return NULL;
+    if (record->ran_ns && now_ns - record->ran_ns < RECENTLY_NS) return NULL;
     record->last_tick = records->tick;
-    return true;
+    return record;
 }
 
 bool thread_records_keep_unread(struct thread_records *records, const struct thread_state *thread) {

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "read_object.h"
+#include "safe_copy.h"
+#include "stack_table.h"
 #include "threads.h"
 
 #define MAX_THREAD_NAME 256
@@ -17,20 +19,26 @@ struct thread_words {
 };
 
 struct thread_record {
-    uint64_t unique_id;      /* of the Python thread state: kernel ids are used again */
+    /* All that is asked about a thread which goes on resting: one cache line. */
+    _Alignas(CACHE_LINE) uint64_t unique_id; /* of the Python thread state: kernel ids are used again */
     uint32_t native_id;
     uint32_t last_tick;
-    bool rested;             /* it had used no CPU when it was last looked at, and runs no loop */
+    uint32_t interval;         /* in whose tables sample and stack are */
+    bool rested;               /* it had used no CPU when it was last looked at, and runs no loop */
     struct thread_words words; /* at that look */
-    uint64_t cpu_ns;         /* at that look */
-    uint64_t asked_cpu_ns;   /* the last answer of the clock, which may be later than that look */
-    uint32_t asked_tick;     /* when that was */
-    uint64_t pending_cpu_ns; /* used but not yet given to a stack seen running */
-    uint64_t loop;           /* the loop that entry_depth belongs to */
-    uint32_t stack, interval; /* its stack then, in the tables of that interval */
-    uint32_t entry_depth;    /* frames of the code that started it */
-    uint64_t no_maker;       /* a coroutine on its stack for which no task was found */
-    uint32_t no_maker_tick;  /* when that was */
+    uint64_t owed_ns;          /* time at rest since that look: of its sample then, and not in the tables yet */
+    uint64_t ran_ns;           /* when it was last found to have used CPU; 0 = never */
+
+    struct sample_key sample;  /* what was seen of it at that look */
+    uint32_t stack;            /* its whole stack then */
+    uint64_t cpu_ns;           /* at that look */
+    uint64_t asked_cpu_ns;     /* the last answer of the clock, which may be later than that look */
+    uint32_t asked_tick;       /* when that was */
+    uint64_t pending_cpu_ns;   /* used but not yet given to a stack seen running */
+    uint64_t loop;             /* the loop that entry_depth belongs to */
+    uint32_t entry_depth;      /* frames of the code that started it */
+    uint64_t no_maker;         /* a coroutine on its stack for which no task was found */
+    uint32_t no_maker_tick;    /* when that was */
     uint64_t name_read_ns;
     char name[MAX_THREAD_NAME];
     size_t name_size;
@@ -47,16 +55,20 @@ struct thread_records {
 bool thread_records_init(struct thread_records *records);
 void thread_records_destroy(struct thread_records *records);
 
-/* A new tick: whoever was not looked at in the one before is forgotten, unless that one has not seen all threads. */
-void thread_records_next_tick(struct thread_records *records, bool seen_all);
+/* A new tick: whoever was not met in the one before is forgotten, after a last call of forget, unless that one has not seen all
+   threads. */
+void thread_records_next_tick(struct thread_records *records, bool seen_all,
+                              void (*forget)(void *context, struct thread_record *record), void *context);
 
 /* Whether a thread has used no CPU since it was last looked at: then nothing that only it can change has changed. */
 bool thread_records_is_idle(struct thread_records *records, const struct thread_state *thread);
 
 struct thread_words thread_words(const struct thread_state *thread);
 
-/* Whether it looks as if a thread that was at rest still is; its record then lives on without a look. */
-bool thread_records_seems_to_rest(struct thread_records *records, const struct thread_state *thread);
+/* The record of a thread that was at rest when it was last looked at, in this interval, had been for a while, and looks as if it still
+   were; it lives on without a look. NULL for any other thread. */
+struct thread_record *thread_records_find_resting(struct thread_records *records, const struct thread_state *thread, uint32_t interval,
+                                                  uint64_t now_ns);
 
 /* Keeps the record of a thread that this tick need not look at. False when there is none, or its clock has been read already. */
 bool thread_records_keep_unread(struct thread_records *records, const struct thread_state *thread);

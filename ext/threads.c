@@ -83,17 +83,18 @@ bool threads_read_name(uint64_t ident, char *name, size_t *size) {
            read_string(string, name, size);
 }
 
-bool threads_holds_gil(const struct thread_state *thread) {
+uint64_t threads_gil_holder(void) {
     uint64_t gil, holder;
     uint32_t locked;
     if (layout.interp_gil == LAYOUT_ABSENT) {
-        if (!safe_copy_word(&gil, thread->interpreter + layout.interp_runtime)) return unreadable();
+        if (!safe_copy_word(&gil, anchors.interpreter + layout.interp_runtime)) return unreadable(), 0;
         gil += layout.runtime_gil;
-    } else if (!safe_copy_word(&gil, thread->interpreter + layout.interp_gil)) {
-        return unreadable();
+    } else if (!safe_copy_word(&gil, anchors.interpreter + layout.interp_gil)) {
+        return unreadable(), 0;
     }
-    if (!safe_copy_half(&locked, gil + layout.gil_locked) || !safe_copy_word(&holder, gil + layout.gil_holder)) return unreadable();
-    return locked == 1 && holder == thread->address;
+    if (!safe_copy_half(&locked, gil + layout.gil_locked) || !safe_copy_word(&holder, gil + layout.gil_holder))
+        return unreadable(), 0;
+    return locked == 1 ? holder : 0;
 }
 
 bool threads_read_task(const struct thread_state *thread, uint64_t loop, uint64_t *task) {

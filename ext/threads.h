@@ -24,8 +24,8 @@ void threads_prefetch(const struct thread_state *threads, size_t count);
 /* Python's name of the thread, from threading's own table. */
 bool threads_read_name(uint64_t ident, char *name, size_t *size);
 
-/* Whether the thread holds the interpreter's lock now: then it runs Python, or would if it had a CPU. */
-bool threads_holds_gil(const struct thread_state *thread);
+/* The thread that holds the interpreter's lock now: it runs Python, or would if it had a CPU. 0 = nobody, or not readable. */
+uint64_t threads_gil_holder(void);
 
 /* The event loop that runs in the thread now; 0 = none. */
 uint64_t threads_running_loop(const struct thread_state *thread);

@@ -107,12 +107,18 @@ void tick_use(struct tick *tick, struct stack_table *stacks) {
     if (tick->stacks) {
         tick_end_rest(tick);
         tick_end_window(tick);
+        for (size_t i = 0; i < tick->records.count; i++) tick_end_owed(tick, &tick->records.records[i], tick->real_ns);
     }
     tick->stacks = stacks;
     tick->interval++;
     tick->replay_whole = false; /* its keys are of other tables */
     code_table_reset(tick->codes);
     tasks_forget_types(&tick->tasks);
+}
+
+static void forget_thread(void *context, struct thread_record *record) {
+    struct tick *tick = context;
+    tick_end_owed(tick, record, tick->real_ns - tick->elapsed_ns);
 }
 
 void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_ns, uint64_t real_ns, uint64_t elapsed_ns) {
@@ -123,7 +129,7 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
     tick->elapsed_ns = elapsed_ns;
     tick->ticks++;
     uint64_t faults = safe_copy_faults();
-    thread_records_next_tick(&tick->records, tick->threads_whole);
+    thread_records_next_tick(&tick->records, tick->threads_whole, forget_thread, tick);
     bool nothing_ran = tick_nothing_ran(tick);
     if (nothing_ran && tick->settled && tick->rest_ticks++ < MAX_REST_TICKS) {
         tick->rest_ns += elapsed_ns;

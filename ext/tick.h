@@ -150,7 +150,7 @@ struct tick {
 
     /* work space of one walk */
     struct thread_state threads[MAX_THREADS];
-    bool rests[MAX_THREADS];
+    struct thread_record *resting[MAX_THREADS]; /* NULL for those to be looked at whatever the limits are */
     struct resolved_frame frames[MAX_THREAD_FRAMES];
     struct unwind_buffer unwind;
     struct raw_frame long_chain[MAX_AWAIT_CHAIN];
@@ -174,6 +174,7 @@ void tick_run(struct tick *tick, const struct tick_limits *limits, uint64_t now_
 bool tick_nothing_ran(struct tick *tick);
 void tick_end_rest(struct tick *tick);
 void tick_end_window(struct tick *tick);
+void tick_end_owed(struct tick *tick, struct thread_record *record, uint64_t end_unix_ns);
 void tick_find_running_tasks(struct tick *tick);
 void tick_look_at_threads(struct tick *tick);
 void tick_look_at_tasks(struct tick *tick);
@@ -226,11 +227,11 @@ struct emission {
     uint32_t stack, thread_name, task_name;
     struct seen_link link;
     uint64_t thread_ident, cpu_periods;
-    double share; /* of the elapsed time; more than 1 for what is not looked at in each tick */
+    double share; /* of the elapsed time; more than 1 for tasks that are not looked at in each tick */
     enum sample_state state;
     bool of_window; /* the share is that of the window */
 };
-void tick_emit(struct tick *tick, const struct emission *emission);
+struct sample_key tick_emit(struct tick *tick, const struct emission *emission);
 
 /* For the steps: the string id of an attribute's text. Receivers refuse a whole profile for one that is longer, so it is cut at a
    character and ends in … */

@@ -35,7 +35,7 @@ static void add_again(struct tick *tick, const struct replay *replay, uint64_t e
     }
 }
 
-void tick_emit(struct tick *tick, const struct emission *emission) {
+struct sample_key tick_emit(struct tick *tick, const struct emission *emission) {
     struct sample_key key = {
         .stack = stitch_limit(tick->stacks, emission->stack, tick->options.max_frames, tick->omitted),
         .thread_name = emission->thread_name,
@@ -53,6 +53,16 @@ void tick_emit(struct tick *tick, const struct emission *emission) {
         if (!keep(&tick->last_part, &key, share)) tick->last_part_ns = 0;
     }
     tick->samples++;
+    return key;
+}
+
+/* The time that a thread has been at rest without a look, which ends at end_unix_ns. */
+void tick_end_owed(struct tick *tick, struct thread_record *record, uint64_t end_unix_ns) {
+    if (!record->owed_ns) return;
+    struct observation seen = observe(tick, record->owed_ns, 0);
+    seen.time_unix_ns = end_unix_ns;
+    stack_table_add(tick->stacks, &record->sample, &seen);
+    record->owed_ns = 0;
 }
 
 void tick_end_rest(struct tick *tick) {

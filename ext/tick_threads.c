@@ -118,14 +118,14 @@ bool tick_catch_running(struct tick *tick, uint32_t position) {
     return false;
 }
 
-static void emit_thread(struct tick *tick, const struct thread_sight *sight, uint32_t stack, bool blocked, double weight) {
-    tick_emit(tick, &(struct emission){
+static struct sample_key emit_thread(struct tick *tick, const struct thread_sight *sight, uint32_t stack, bool blocked) {
+    return tick_emit(tick, &(struct emission){
         .stack = stack,
         .thread_name = sight->thread_name,
         .thread_ident = sight->thread->ident,
         .link = sight->link,
         .state = sight->on_cpu ? STATE_RUNNING : blocked ? STATE_BLOCKED : STATE_WAITING,
-        .share = weight,
+        .share = 1,
         .cpu_periods = sight->on_cpu ? thread_record_take_periods(sight->record, tick->options.period_ns) : 0,
     });
 }
@@ -135,16 +135,18 @@ static void lose_loop(struct tick *tick, uint64_t loop) {
     if (loop) tick->loops[tick->n_loops++] = (struct running_loop){.loop = loop, .lost = true};
 }
 
-static void look_at_thread(struct tick *tick, const struct thread_state *thread, double weight) {
+static void look_at_thread(struct tick *tick, const struct thread_state *thread) {
     struct thread_sight sight = {.thread = thread, .record = thread_records_find(&tick->records, thread, tick->now_ns)};
     struct thread_record *record = sight.record;
     if (!record) {
         tick->loops_known = tick->threads_whole = false;
         return drop_count(DROP_too_many_threads);
     }
+    tick_end_owed(tick, record, tick->real_ns - tick->elapsed_ns);
     struct thread_words words = thread_words(thread);
     bool rested = record->rested && record->interval == tick->interval && memcmp(&words, &record->words, sizeof words) == 0;
     uint64_t used_ns = thread_record_read_cpu(&tick->records, record), faults = safe_copy_faults();
+    if (used_ns) record->ran_ns = tick->now_ns;
     sight.loop = threads_running_loop(thread);
     if (safe_copy_faults() != faults) {
         tick->loops_known = record->rested = false;
@@ -158,12 +160,13 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
         sight.link = tick_read_link(tick, thread->context);
         sight.thread_name = stack_table_string(tick->stacks, record->name, record->name_size);
         tick->threads_seen++;
-        return emit_thread(tick, &sight, record->stack, false, weight);
+        record->sample = emit_thread(tick, &sight, record->stack, false);
+        return;
     }
     uint64_t task = 0;
     if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
     bool whole = read_stack(tick, thread, sight.loop, &sight.count, &sight.link, &task);
-    sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_holds_gil(thread), used_ns, tick->elapsed_ns);
+    sight.on_cpu = used_ns && thread_record_on_cpu(record, threads_gil_holder() == thread->address, used_ns, tick->elapsed_ns);
     record->rested &= whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */
     if (exit_signals_came()) return lose_loop(tick, sight.loop); /* during this tick: what was read may be our own wait for the end */
@@ -175,6 +178,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     enum stack_owner owner = tick_take_stack(tick, &sight);
     if (owner == STACK_UNKNOWN) {
         drop_count(DROP_unreadable_memory);
+        record->rested = false;
         return lose_loop(tick, sight.loop);
     }
     if (owner == STACK_OF_TASK) { /* the sample waits until the task's awaiters are known */
@@ -183,7 +187,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread,
     }
     record->stack = tick_push(tick, 0, 0, sight.count);
     record->interval = tick->interval;
-    emit_thread(tick, &sight, record->stack, owner == STACK_OF_CALLBACK, weight);
+    record->sample = emit_thread(tick, &sight, record->stack, owner == STACK_OF_CALLBACK);
 }
 
 static uint64_t next_thread_id(void) {
@@ -222,10 +226,12 @@ void tick_look_at_threads(struct tick *tick) {
     threads_prefetch(tick->threads, tick->n_threads);
     tick->n_threads = threads_read(tick->threads, MAX_THREADS, &tick->threads_whole);
     tick->loops_known &= tick->threads_whole;
-    uint64_t n_resting = 0, nth = 0;
+    uint64_t n_resting = 0, nth = 0, gil_holder = threads_gil_holder();
     for (size_t i = 0; i < tick->n_threads; i++) {
-        tick->rests[i] = !is_ignored(tick, tick->threads[i].native_id) && thread_records_seems_to_rest(&tick->records, &tick->threads[i]);
-        n_resting += tick->rests[i];
+        const struct thread_state *thread = &tick->threads[i];
+        bool runs = thread->address == gil_holder || is_ignored(tick, thread->native_id);
+        tick->resting[i] = runs ? NULL : thread_records_find_resting(&tick->records, thread, tick->interval, tick->now_ns);
+        n_resting += tick->resting[i] != NULL;
     }
     struct slice slice = window_next(&tick->thread_window, n_resting, tick->limits.idle_threads);
     if (slice.count < n_resting) tick->replay_whole = false;
@@ -233,8 +239,8 @@ void tick_look_at_threads(struct tick *tick) {
     for (size_t i = 0; i < tick->n_threads; i++) {
         const struct thread_state *thread = &tick->threads[i];
         if (is_ignored(tick, thread->native_id)) note_ignored_thread(tick, thread);
-        else if (!tick->rests[i]) look_at_thread(tick, thread, 1);
-        else if ((nth++ + n_resting - slice.first) % n_resting < slice.count) look_at_thread(tick, thread, slice.weight);
+        else if (!tick->resting[i] || (nth++ + n_resting - slice.first) % n_resting < slice.count) look_at_thread(tick, thread);
+        else tick->resting[i]->owed_ns += tick->elapsed_ns;
     }
 }
 

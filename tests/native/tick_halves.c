@@ -29,6 +29,8 @@ EXPORTED bool halves_open(const char *asyncio_directory, uint32_t features, uint
     return true;
 }
 
+static void forget_nothing(void *context, struct thread_record *record) { (void)context, (void)record; }
+
 EXPORTED void halves_threads(void) {
     tick->limits = (struct tick_limits){.slots = UINT32_MAX, .idle_threads = UINT32_MAX};
     tick->now_ns = tick->real_ns = now_ns += STEP_NS;
@@ -37,7 +39,7 @@ EXPORTED void halves_threads(void) {
     tick->pool_size = tick->n_loops = tick->replay.count = 0;
     tick->ticks++, tick->memo.tick++;
     tick->loops_known = true;
-    thread_records_next_tick(&tick->records, true);
+    thread_records_next_tick(&tick->records, true, forget_nothing, NULL);
     task_table_clear(&tick->tasks);
     tick_find_running_tasks(tick);
     tick_look_at_threads(tick);

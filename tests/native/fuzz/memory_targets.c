@@ -43,7 +43,7 @@ static void run_threads(void) {
     CHECK(count <= CAPACITY);
     for (size_t i = 0; i < count; i++) {
         mutate_allow(8 + READS_OF_DICT);
-        threads_holds_gil(&threads[i]);
+        threads_gil_holder();
         threads_running_loop(&threads[i]);
         mutate_allow(READS_OF_DICT + READS_OF_ATTRIBUTE + READS_OF_STRING);
         if (threads_read_name(threads[i].ident, name, &size)) CHECK(size <= MAX_STRING_BYTES);
