@@ -14,11 +14,18 @@ def other_job() -> None:
     burn(0.2)
 
 
+def remember_once_suspended() -> None:
+    """The job may begin, and remember what it sees, while its task is still on its way to waiting."""
+    asyncio.get_running_loop().call_soon(lambda: SNAPSHOTS.append(snapshot()))
+
+
 async def in_thread() -> None:
+    remember_once_suspended()
     await asyncio.to_thread(job)
 
 
 async def in_executor() -> None:
+    remember_once_suspended()
     await asyncio.get_running_loop().run_in_executor(None, other_job)
 
 
