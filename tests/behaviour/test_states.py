@@ -29,7 +29,7 @@ def test_a_task_that_others_leave_no_cpu_is_running(run_once: RunTarget) -> None
     """It makes no blocking call: nobody is to look for one."""
     profile = run_once("starved", capture="own", rate=500)
     busy = the_busy_task(profile, "works")
-    assert wall_seconds(busy) >= 2 * cpu_seconds(busy)
+    assert wall_seconds(busy) >= 1.5 * cpu_seconds(busy)
     assert mostly(busy) == "running"
 
 
