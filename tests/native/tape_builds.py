@@ -21,6 +21,7 @@ VERSION = "{}.{}".format(*sys.version_info[:2])
 PYTHON_UNITS = {
     *("caller_stack.c", "libraries.c", "module.c", "self_check.c", "span_context.c", "span_facts.c", "span_objects.c"),
     "task_switch.c",
+    "exit_functions.c",
 }
 # In their place tapes have a memory and an operating system of their own.
 LIVE_UNITS = {

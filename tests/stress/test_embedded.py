@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import otel_asyncprof
+
 HERE = Path(__file__).parent
 LIBRARY = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "none")
 LIMIT_SECONDS, ROUNDS = 120, 2
@@ -38,7 +40,8 @@ def test_the_first_interpreter_of_a_process_is_profiled_and_a_later_one_is_refus
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["gcc", *flags, HERE / "embedding.c", "-o", embedding, "-ldl"], check=True)
     own = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "PYTHON"))}
-    environment = own | {"PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    paths = [str(Path(otel_asyncprof.__file__).parents[1]), *filter(None, sys.path)]  # it may be installed by a finder
+    environment = own | {"PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(paths)}
 
     def run(program: str) -> subprocess.CompletedProcess[str]:
         command = [embedding, LIBRARY, program, str(ROUNDS)]
