@@ -208,12 +208,14 @@ class Api:
     def _export(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
         form = given.choice("format", downloads.NAMES, "otlp-json")
-        recording = downloads.recording_of(connection, self.reader, stack_choice(request.query_params))
+        choice = stack_choice(request.query_params)
+        recording = downloads.recording_of(connection, self.reader, choice)
         try:
             content = downloads.encoded(recording, form, self._settings.html_of)
         except (IndexError, ValueError) as error:
             raise NothingThere(f"this cannot be written as {form}: {error}") from None
-        headers = {"Content-Disposition": f'attachment; filename="{downloads.file_name(request.query_params, form)}"'}
+        name = downloads.file_name(request.query_params, form, downloads.is_cut(choice, recording))
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type="application/octet-stream", headers=headers)
 
     def _markdown(self, connection: sqlite3.Connection, request: Request) -> Any:

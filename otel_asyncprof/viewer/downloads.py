@@ -11,7 +11,7 @@ from ..formats.choice import NAMES as FORMAT_NAMES
 from ..formats.choice import named
 from ..formats.recording import Recording
 from . import markdown
-from .exporting import MAX_SAMPLES_OF_MANY, recording_of_time, recording_of_trace, samples_in
+from .exporting import is_full, recording_of_time, recording_of_trace
 from .looks import STATES
 from .reading import Reader
 from .selection import CHILDREN, SELF, TRACE, Choice, Chosen, operation_traces, scope_of
@@ -36,13 +36,12 @@ def recording_of(connection: sqlite3.Connection, reader: Reader, choice: Choice)
         return recording_of_trace(connection, reader, data, spans)
     if choice.operation is not None:
         traces = operation_traces(connection, choice)[:MAX_TRACES]
-        whole, samples = Recording(), 0
+        whole = Recording()
         for trace_id in traces:
             one = recording_of_trace(connection, reader, found_trace(connection, reader, trace_id), None)
             whole.profiles += one.profiles
             whole.traces += one.traces
-            samples += samples_in(one)
-            if samples >= MAX_SAMPLES_OF_MANY:
+            if is_full(whole):
                 break
         return whole
     rows = connection.execute(
@@ -62,10 +61,16 @@ def encoded(recording: Recording, form: str, html_of: Callable[[Recording], byte
     return named(form).encode(recording, "wall")
 
 
-def file_name(query: QueryParams, form: str) -> str:
+def is_cut(choice: Choice, recording: Recording) -> bool:
+    """Whether there was more than one file may hold, of which these are the newest."""
+    return choice.trace is None and (len(recording.traces) >= MAX_TRACES or is_full(recording))
+
+
+def file_name(query: QueryParams, form: str, cut: bool) -> str:
     """A name that says what is in it."""
     suffix = ".html" if form == HTML else named(form).suffixes[0]
-    parts = ["asyncprof", *(query.get(name, "")[:32] for name in ("trace", "span", "operation"))]
+    given = (query.get(name, "")[:32] for name in ("trace", "span", "operation"))
+    parts = ["asyncprof", "newest" if cut else "", *given]
     return "-".join(_UNSAFE.sub("-", part).strip("-") for part in parts if part) + suffix
 
 

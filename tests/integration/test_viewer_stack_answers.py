@@ -162,14 +162,18 @@ def test_what_is_exported_is_what_came_in(client: Client) -> None:
 
 
 def test_an_export_of_everything_holds_the_newest_samples(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In parts as at once, all that was sent is there; where there are too many, some are left out."""
+    """In parts as at once, all that was sent is there; of too many some are left out, as the name says."""
 
     def told(found: Recording) -> set[Any]:
         samples = stack_samples(message.SerializeToString() for message in found.profiles)
         return {(s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in samples}
 
+    names = []
+
     def exported() -> set[Any]:
-        return told(read_recording(client.page("GET", "/api/export?format=otlp-json").body))
+        reply = client.page("GET", "/api/export?format=otlp-json")
+        names.append(reply.headers["content-disposition"])
+        return told(read_recording(reply.body))
 
     whole = exported()
     assert told(recording()) <= whole
@@ -178,6 +182,7 @@ def test_an_export_of_everything_holds_the_newest_samples(client: Client, monkey
     monkeypatch.setattr("otel_asyncprof.viewer.exporting.MAX_SAMPLES_OF_MANY", 4)
     assert len(exported()) == 4
     assert exported() < whole
+    assert ["newest" in name for name in names] == [False, False, True, True]
 
 
 def linked(found: Recording) -> list[Any]:
