@@ -22,7 +22,7 @@ def test_wall_time_of_each_function_is_within_a_tenth(run: RunTarget) -> None:
 
 
 def test_the_sum_of_cpu_time_is_that_of_the_process(run: RunTarget) -> None:
-    """WS12: over tasks, callbacks, threads and the profiler's start within the program."""
+    """WS12: over tasks, callbacks and threads, from the end of the profiler's start on."""
     for target, capture in (("known_tree", "whole"), ("shared_thread", "own"), ("call_storm", "own")):
         profile = run(target, capture=capture)
         used = profile.cpu - profile.stats["sampler_cpu_seconds"]

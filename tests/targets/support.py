@@ -164,9 +164,8 @@ class phase:
 
         restore_names()
         self._capture = capture(**CAPTURE_OPTIONS)
-        self._cpu = time.process_time()
         self._profile = self._capture.__enter__()
-        self._wall = time.perf_counter()  # what is seen begins now
+        self._cpu, self._wall = time.process_time(), time.perf_counter()  # what is seen begins now: not with the start
         return self
 
     def __exit__(
