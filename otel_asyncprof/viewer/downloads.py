@@ -11,7 +11,7 @@ from ..formats.choice import NAMES as FORMAT_NAMES
 from ..formats.choice import named
 from ..formats.recording import Recording
 from . import markdown
-from .exporting import is_full, recording_of_time, recording_of_trace
+from .exporting import is_full, recording_of_time, recording_of_trace, samples_in
 from .looks import STATES
 from .reading import Reader
 from .selection import CHILDREN, SELF, TRACE, Choice, Chosen, operation_traces, scope_of
@@ -36,12 +36,13 @@ def recording_of(connection: sqlite3.Connection, reader: Reader, choice: Choice)
         return recording_of_trace(connection, reader, data, spans)
     if choice.operation is not None:
         traces = operation_traces(connection, choice)[:MAX_TRACES]
-        whole = Recording()
+        whole, samples = Recording(), 0
         for trace_id in traces:
             one = recording_of_trace(connection, reader, found_trace(connection, reader, trace_id), None)
             whole.profiles += one.profiles
             whole.traces += one.traces
-            if is_full(whole):
+            samples += samples_in(one)
+            if is_full(samples):
                 break
         return whole
     rows = connection.execute(
@@ -63,7 +64,7 @@ def encoded(recording: Recording, form: str, html_of: Callable[[Recording], byte
 
 def is_cut(choice: Choice, recording: Recording) -> bool:
     """Whether there was more than one file may hold, of which these are the newest."""
-    return choice.trace is None and (len(recording.traces) >= MAX_TRACES or is_full(recording))
+    return choice.trace is None and (len(recording.traces) >= MAX_TRACES or is_full(samples_in(recording)))
 
 
 def file_name(query: QueryParams, form: str, cut: bool) -> str:

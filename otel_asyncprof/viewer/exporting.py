@@ -47,15 +47,19 @@ def recording_of_time(
     return Recording(_profiles(connection, reader, rows), [_traces(connection, data, None) for data in traces])
 
 
-def is_full(recording: Recording) -> bool:
-    """Whether it holds as many samples as one export of more than a trace may, CPU and wall profile each counted."""
-    samples = sum(
+def samples_in(recording: Recording) -> int:
+    """How many samples it has, CPU and wall profile each counted."""
+    return sum(
         len(profile.samples)
         for message in recording.profiles
         for of_resource in message.resource_profiles
         for of_scope in of_resource.scope_profiles
         for profile in of_scope.profiles
     )
+
+
+def is_full(samples: int) -> bool:
+    """Whether so many are as many as one export of more than a trace may hold."""
     return samples >= MAX_SAMPLES_OF_MANY
 
 
