@@ -73,11 +73,15 @@ struct thread_words thread_words(const struct thread_state *thread) {
     return (struct thread_words){thread->context, thread->chunk_top, thread->frame};
 }
 
+bool thread_record_looks_rested(const struct thread_record *record, const struct thread_words *now, uint32_t interval) {
+    return record->rested && record->interval == interval && memcmp(now, &record->words, sizeof *now) == 0;
+}
+
 struct thread_record *thread_records_find_resting(struct thread_records *records, const struct thread_state *thread, uint32_t interval,
                                                   uint64_t now_ns) {
     struct thread_record *record = find(records, thread);
     struct thread_words now = thread_words(thread);
-    if (!record || !record->rested || record->interval != interval || memcmp(&now, &record->words, sizeof now) != 0) return NULL;
+    if (!record || !thread_record_looks_rested(record, &now, interval)) return NULL;
     if (record->ran_ns && now_ns - record->ran_ns < RECENTLY_NS) return NULL;
     record->last_tick = records->tick;
     return record;

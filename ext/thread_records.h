@@ -65,6 +65,9 @@ bool thread_records_is_idle(struct thread_records *records, const struct thread_
 
 struct thread_words thread_words(const struct thread_state *thread);
 
+/* Whether the thread was at rest when it was last looked at, in this interval, and its state holds the same words still. */
+bool thread_record_looks_rested(const struct thread_record *record, const struct thread_words *now, uint32_t interval);
+
 /* The record of a thread that was at rest when it was last looked at, in this interval, had been for a while, and looks as if it still
    were; it lives on without a look. NULL for any other thread. */
 struct thread_record *thread_records_find_resting(struct thread_records *records, const struct thread_state *thread, uint32_t interval,

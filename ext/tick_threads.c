@@ -1,8 +1,6 @@
 /* The step that looks at threads: each thread's stack and link of one moment. */
 #include "tick.h"
 
-#include <string.h>
-
 #include "coroutine.h"
 #include "cpython/layout.h"
 #include "drop.h"
@@ -158,7 +156,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     }
     tick_end_owed(tick, record, tick->real_ns - tick->elapsed_ns);
     struct thread_words words = thread_words(thread);
-    bool rested = record->rested && record->interval == tick->interval && memcmp(&words, &record->words, sizeof words) == 0;
+    bool rested = thread_record_looks_rested(record, &words, tick->interval);
     uint64_t used_ns = thread_record_read_cpu(&tick->records, record), faults = safe_copy_faults();
     if (used_ns) record->ran_ns = tick->now_ns;
     sight.loop = threads_running_loop(thread);
