@@ -30,7 +30,7 @@ static inline bool read_state(uint64_t generator, int32_t *state) {
 bool coroutine_is_executing(uint64_t coroutine) {
     uint64_t type;
     int32_t state;
-    return coroutine && safe_copy_word(&type, coroutine + OBJECT_TYPE) && type == anchors.type_coroutine && read_state(coroutine, &state) &&
+    return coroutine && safe_copy_word(&type, coroutine + OBJECT_TYPE) && is_generator_type(type) && read_state(coroutine, &state) &&
            state == layout.state_executing;
 }
 

@@ -36,7 +36,7 @@ unsigned coroutine_step_all(struct await_chain **chains, unsigned count);
 /* Reads every word the walk depended on once more: false when the coroutine ran meanwhile. */
 bool coroutine_unchanged(const struct await_chain *chain);
 
-/* Whether a thread runs it, for itself or for what it awaits. Only coroutines written in Python are known to. */
+/* Whether a thread runs it, for itself or for what it awaits. Only coroutines and generators written in Python are known to. */
 bool coroutine_is_executing(uint64_t coroutine);
 
 /* The first parameter of a coroutine function, as its suspended frame has it. */

@@ -38,20 +38,39 @@ static bool has_frame(const struct tick *tick, uint32_t count, uint32_t flags) {
 
 /* What can change only while its thread runs Python. */
 struct moment {
-    uint64_t context, task, coroutine;
+    uint64_t context, switches; /* of contexts, so far: read before the rest */
+    uint64_t task, coroutine;
     bool in_coroutine; /* its task runs Python code; in the task's C code before and after that, collecting garbage for one, it does not */
 };
+
+/* How often the thread has entered or left a context, which each step of a task and each callback of a loop does. */
+static bool read_switches(const struct thread_state *thread, uint64_t *switches) {
+    return safe_copy_word(switches, thread->address + layout.thread_context_version);
+}
 
 /* task: the one that the loop runs now; 0 = none. */
 static bool read_moment(const struct thread_state *thread, uint64_t loop, struct moment *moment) {
     *moment = (struct moment){0};
-    if (!threads_read_task(thread, loop, &moment->task) || !safe_copy_word(&moment->context, thread->address + layout.thread_context))
+    if (!read_switches(thread, &moment->switches) || !threads_read_task(thread, loop, &moment->task) ||
+        !safe_copy_word(&moment->context, thread->address + layout.thread_context))
         return false;
     if (!moment->task) return true;
     if (!safe_copy_word(&moment->coroutine, moment->task + layout.task_coroutine)) return false;
     uint64_t faults = safe_copy_faults();
     moment->in_coroutine = coroutine_is_executing(moment->coroutine);
     return safe_copy_faults() == faults; /* else it may well be: what stands on the stack would not be asked for its root */
+}
+
+/* Where the loop ran no task before and after, one may have run in between for a whole step: its frames would pass for those of a
+   callback. Then its coroutine does not run any more, or the thread has left the step's context. */
+static bool still_runs(const struct tick *tick, const struct thread_state *thread, const struct moment *before, size_t n_raw) {
+    uint64_t switches, n_coroutines = 0;
+    for (size_t i = 0; i < n_raw; i++) {
+        if (!tick->unwind.frames[i].generator) continue;
+        if (!coroutine_is_executing(tick->unwind.frames[i].generator)) return false;
+        n_coroutines++;
+    }
+    return !n_coroutines || (read_switches(thread, &switches) && switches == before->switches);
 }
 
 static bool is_one_moment(const struct moment *before, const struct moment *after) {
@@ -71,11 +90,13 @@ static bool has_coroutine(const struct tick *tick, size_t n_raw, uint64_t corout
     return false;
 }
 
-/* Meets the task while it lives. One that has ended since its stack was read is not met any more: its frames would pass for those of a
-   callback. Nor would those that await it be found. */
+/* Meets the task while it lives. One that has ended since its stack was read is not met any more, or another one that is at its address
+   by now: its frames would pass for those of a callback. Nor would those that await it be found. */
 static bool meet_on_stack(struct tick *tick, const struct moment *moment, size_t n_raw) {
+    if (!moment->task) return true;
     uint64_t faults = safe_copy_faults();
-    if (!moment->task || tick_meet(tick, moment->task) != NO_TASK) return true;
+    uint32_t position = tick_meet(tick, moment->task);
+    if (position != NO_TASK && tick->tasks.tasks[position].coroutine == moment->coroutine) return true;
     return safe_copy_faults() == faults && !(moment->coroutine && has_coroutine(tick, n_raw, moment->coroutine));
 }
 
@@ -91,7 +112,9 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
         if (!read_moment(thread, loop, &after) || !complete_stack(tick, &before, &after, n_raw)) continue;
         *link = tick_read_link(tick, after.context);
         *task = after.task;
-        if (is_one_moment(&before, &after) && first.link == link->link && (!meets || meet_on_stack(tick, &before, *n_raw))) return true;
+        if (!is_one_moment(&before, &after) || first.link != link->link) continue;
+        if (loop && !before.task && !still_runs(tick, thread, &before, *n_raw)) continue;
+        if (!meets || meet_on_stack(tick, &before, *n_raw)) return true;
     }
     drop_count(DROP_torn_stack);
     return false;

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LINE = "%%asyncprof"
 _ROOT = "InteractiveShell.run_code"  # what runs the statements of a cell
+_SHELL = "InteractiveShell.run_cell_async"  # what does everything about a cell
 _SHOWN = 5
 
 
@@ -132,12 +133,12 @@ def _lines(profile: CapturedProfile, n_stacks: int, left_out: frozenset[int]) ->
 
 
 def _of_cell(samples: "Iterable[TimedSample]", left_out: frozenset[int]) -> "Iterator[TimedSample]":
-    """What the cell did: without IPython's own frames, and without its loop that waits for events."""
+    """What the cell did: without IPython's own frames and work, and without its loop that waits for events."""
     for timed in samples:
         sample, functions = timed.sample, timed.sample.functions
         begin = max((index + 1 for index, name in enumerate(functions) if name == _ROOT), default=0)
         waits = sample.task_name is None and sample.state == "waiting" and sample.thread_id == threading.get_ident()
-        if sample.thread_id not in left_out and (begin or not waits):
+        if sample.thread_id not in left_out and (begin or not (waits or _SHELL in functions)):
             yield replace(timed, sample=replace(sample, frames=sample.frames[begin:] or sample.frames))
 
 

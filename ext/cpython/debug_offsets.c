@@ -173,7 +173,7 @@ static bool is_out_of_range(const uint8_t *bytes, const struct published *publis
 
 /* What is not published, but stands beside what is: the thread's context, the context's version, the thread's unique id, its data
    stack's chunk, the top of that. */
-enum { CONTEXT_BEFORE_CHUNK = 24, ID_BEFORE_CHUNK = 8, TOP_AFTER_CHUNK = 8 };
+enum { CONTEXT_BEFORE_CHUNK = 24, VERSION_BEFORE_CHUNK = 16, ID_BEFORE_CHUNK = 8, TOP_AFTER_CHUNK = 8 };
 
 /* False when there is no place for it. */
 static bool derive(const uint8_t *bytes, const struct table *table) {
@@ -184,6 +184,7 @@ static bool derive(const uint8_t *bytes, const struct table *table) {
     layout.gil_locked = (uint32_t)(locked - gil);
     layout.gil_holder = (uint32_t)(holder - gil);
     layout.thread_context = layout.thread_datastack_chunk - CONTEXT_BEFORE_CHUNK;
+    layout.thread_context_version = layout.thread_datastack_chunk - VERSION_BEFORE_CHUNK;
     layout.thread_unique_id = layout.thread_datastack_chunk - ID_BEFORE_CHUNK;
     layout.thread_datastack_top = layout.thread_datastack_chunk + TOP_AFTER_CHUNK;
     layout.thread_size = (layout.minor == 13 ? layout.thread_running_loop : layout.thread_datastack_top) + 8;

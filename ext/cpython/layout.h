@@ -23,6 +23,7 @@ struct layout {
     uint32_t thread_prev, thread_next, thread_interp, thread_dict, thread_ident, thread_native_id, thread_context;
     uint32_t thread_frame;      /* of current_frame, or of cframe when frames are reached through it */
     uint32_t cframe_frame;      /* of current_frame in _PyCFrame; absent from 3.13 on */
+    uint32_t thread_context_version; /* PyThreadState.context_ver: counted up with each entering and leaving of a context */
     uint32_t thread_unique_id;  /* PyThreadState.id: never used twice */
     uint32_t thread_datastack_chunk, thread_datastack_top;
     uint32_t thread_size;       /* bytes to copy to have all of the above */

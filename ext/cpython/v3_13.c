@@ -6,7 +6,7 @@ const struct layout layout_3_13 = {
     .gil_holder = 8, .gil_locked = 16,
     .minor = 13, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 128, .thread_ident = 152,
     .thread_native_id = 160, .thread_context = 208, .thread_frame = 72, .cframe_frame = LAYOUT_ABSENT,
-    .thread_unique_id = 224, .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 312,
+    .thread_context_version = 216, .thread_unique_id = 224, .thread_datastack_chunk = 232, .thread_datastack_top = 240, .thread_size = 312,
     .thread_running_loop = 304, .interp_threads_head = 7344, .interp_next_thread_id = 7336, .frame_previous = 8,
     .frame_code = 0, .frame_instruction = 56, .frame_stacktop = 64, .frame_owner = 70, .frame_localsplus = 72,
     .owner_generator = 1, .owner_skip_from = 3, .frame_is_entry = LAYOUT_ABSENT, .generator_frame = 72,

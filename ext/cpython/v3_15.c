@@ -7,7 +7,7 @@ const struct layout layout_3_15 = {
     .gil_holder = 8, .gil_locked = 16,
     .minor = 15, .thread_prev = 0, .thread_next = 8, .thread_interp = 16, .thread_dict = 152, .thread_ident = 176,
     .thread_native_id = 184, .thread_context = 232, .thread_frame = 72, .cframe_frame = LAYOUT_ABSENT,
-    .thread_unique_id = 248, .thread_datastack_chunk = 256, .thread_datastack_top = 264, .thread_size = 272,
+    .thread_context_version = 240, .thread_unique_id = 248, .thread_datastack_chunk = 256, .thread_datastack_top = 264, .thread_size = 272,
     .thread_running_loop = 1024, .interp_threads_head = 7336, .interp_next_thread_id = 7328, .frame_previous = 8,
     .frame_code = 0, .frame_instruction = 56, .frame_stacktop = LAYOUT_ABSENT, .frame_owner = 74, .frame_localsplus = 80,
     .owner_generator = 1, .owner_skip_from = 3, .frame_is_entry = LAYOUT_ABSENT, .generator_frame = 72,

@@ -57,10 +57,10 @@ def test_our_own_threads_are_never_in_the_profile(run: RunTarget) -> None:
 
 
 def test_a_callback_has_the_threads_stack_and_no_task(run: RunTarget) -> None:
-    """R9, WS12: machinery included; the sleeping task beside it keeps its own stack."""
+    """R9, WS12: machinery included, generators and coroutines too; the sleeping task beside it keeps its own stack."""
     profile = run("callbacks", capture="own")
     assert profile.threads_burning() == profile.python_threads("thread_running")
-    assert {sample.names[-2] for sample in profile.with_function("burn")} == {"soon", "later"}
+    assert {sample.names[-2] for sample in profile.with_function("burn")} == {"burning", "by_hand", "later"}
     assert profile.waiting() == profile.expect_waiting("Task-1: main > wait > _wait | sleeper: sleeper > sleep")
 
 

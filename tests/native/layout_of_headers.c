@@ -63,6 +63,7 @@ static void print_threads(void) {
     OFFSET(thread_ident, PyThreadState, thread_id);
     OFFSET(thread_native_id, PyThreadState, native_thread_id);
     OFFSET(thread_context, PyThreadState, context);
+    OFFSET(thread_context_version, PyThreadState, context_ver);
     OFFSET(thread_unique_id, PyThreadState, id);
     OFFSET(thread_datastack_chunk, PyThreadState, datastack_chunk);
     OFFSET(thread_datastack_top, PyThreadState, datastack_top);

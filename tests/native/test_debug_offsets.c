@@ -75,7 +75,7 @@ TEST(what_follows_a_published_field_moves_with_it) {
         put(chunk[minor], 400); /* the thread state's chunk */
         CHECK(debug_offsets_apply(bytes, version_hex()) == NULL);
         CHECK(layout.thread_datastack_chunk == 400 && layout.thread_datastack_top == 408);
-        CHECK(layout.thread_context == 376 && layout.thread_unique_id == 392);
+        CHECK(layout.thread_context == 376 && layout.thread_context_version == 384 && layout.thread_unique_id == 392);
         CHECK(minor == 13 ? layout.thread_running_loop == 504 && layout.thread_size == 512 : layout.thread_size == 416);
         CHECK(layout.gil_locked == 48 && layout.gil_holder == 16);
         CHECK(layout.interp_next_thread_id == layout.interp_threads_head - 8);

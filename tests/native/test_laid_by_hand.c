@@ -36,8 +36,8 @@ static void begin(unsigned version) {
     minor = version;
     CHECK(layout_select(minor));
     uint32_t *const published[] = {&layout.thread_prev, &layout.thread_next, &layout.thread_interp, &layout.thread_frame, &layout.thread_ident,
-                                   &layout.thread_native_id, &layout.thread_context, &layout.thread_unique_id, &layout.thread_datastack_chunk,
-                                   &layout.thread_datastack_top, &layout.thread_size, &layout.thread_running_loop, &layout.thread_running_task,
+                                   &layout.thread_native_id, &layout.thread_context, &layout.thread_context_version, &layout.thread_unique_id,
+                                   &layout.thread_datastack_chunk, &layout.thread_datastack_top, &layout.thread_size, &layout.thread_running_loop, &layout.thread_running_task,
                                    &layout.thread_tasks, &layout.interp_tasks, &layout.interp_threads_head, &layout.frame_previous,
                                    &layout.frame_code, &layout.frame_instruction, &layout.frame_owner, &layout.frame_localsplus,
                                    &layout.frame_stackpointer, &layout.generator_frame, &layout.generator_state, &layout.task_node,

@@ -33,7 +33,7 @@ print(started, bool(exporter.get_finished_requests()), flush=True)
 """
 
 
-@pytest.mark.skipif(not LIBRARY.is_file(), reason="this build of CPython cannot be embedded: it has no shared library")
+@pytest.mark.skipif(not LIBRARY.is_file(), reason="this build of CPython has no shared library to embed")
 def test_the_first_interpreter_of_a_process_is_profiled_and_a_later_one_is_refused(tmp_path: Path) -> None:
     """In one line, since what the extension keeps is of the first; neither comes to harm."""
     embedding = tmp_path / "embedding"
@@ -48,7 +48,7 @@ def test_the_first_interpreter_of_a_process_is_profiled_and_a_later_one_is_refus
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS)
 
     if run("import asyncio, ssl").returncode:
-        pytest.skip("this CPython cannot be initialized twice, with or without us")  # 3.12.1
+        pytest.skip("this CPython crashes when it is initialized twice, with or without us")  # 3.12.1
     ended = run(PROGRAM)
     refusal = (
         "otel_asyncprof does not profile this process: "

@@ -1,12 +1,26 @@
 """CPU work in callbacks of the loop, which belong to no task, while a task sleeps."""
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 
 from targets.support import burn, phase
 
 
-def soon() -> None:
+def burning() -> Iterator[None]:
     burn(0.15)
+    yield
+
+
+async def by_hand() -> None:
+    burn(0.15)
+
+
+def soon() -> None:
+    """A generator and a coroutine that no task runs."""
+    list(burning())
+    with contextlib.suppress(StopIteration):
+        by_hand().send(None)
 
 
 def later() -> None:

@@ -63,6 +63,12 @@ def test_on_a_terminal_the_cell_goes_on_behind_the_line_until_an_empty_one() -> 
     assert answers == ["incomplete", "incomplete", "complete"]
 
 
+def test_what_ipython_does_itself_is_left_out(run: Callable[..., list[Any]], capsys) -> None:
+    """To compile a long cell, say."""
+    run(f"%%asyncprof -r 1000 -n 100\nx = [{'1 + 1,' * 20_000}]")
+    assert "InteractiveShell" not in capsys.readouterr().out
+
+
 def test_a_cell_without_the_line_is_left_alone(run: Callable[..., list[Any]], capsys) -> None:
     """Also when the line stands elsewhere."""
     assert run("x = '''\n%%asyncprof\n'''\nx") == ["\n%%asyncprof\n"]
