@@ -95,6 +95,7 @@ class Api:
             "/api/compare": self._compare,
             "/api/source": self._source,
             "/api/export": self._export,
+            "/api/export/extent": self._extent,
             "/api/markdown": self._markdown,
         }
         return [
@@ -208,15 +209,17 @@ class Api:
     def _export(self, connection: sqlite3.Connection, request: Request) -> Any:
         given = Parameters(request.query_params)
         form = given.choice("format", downloads.NAMES, "otlp-json")
-        choice = stack_choice(request.query_params)
-        recording = downloads.recording_of(connection, self.reader, choice)
+        export = downloads.Export(connection, self.reader, stack_choice(request.query_params))
         try:
-            content = downloads.encoded(recording, form, self._settings.html_of)
+            content = downloads.encoded(export.recording(), form, self._settings.html_of)
         except (IndexError, ValueError) as error:
             raise NothingThere(f"this cannot be written as {form}: {error}") from None
-        name = downloads.file_name(request.query_params, form, downloads.is_cut(choice, recording))
+        name = downloads.file_name(request.query_params, form, export.is_cut())
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type="application/octet-stream", headers=headers)
+
+    def _extent(self, connection: sqlite3.Connection, request: Request) -> Any:
+        return downloads.Export(connection, self.reader, stack_choice(request.query_params)).extent()
 
     def _markdown(self, connection: sqlite3.Connection, request: Request) -> Any:
         choice, view = stack_choice(request.query_params), stack_view(request.query_params)

@@ -2,25 +2,35 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from starlette.datastructures import QueryParams
 
 from ..formats.choice import NAMES as FORMAT_NAMES
 from ..formats.choice import named
 from ..formats.recording import Recording
-from . import markdown
-from .exporting import is_full, recording_of_time, recording_of_trace, samples_in
+from . import exporting, markdown
+from .exporting import Limits, Rows, recording_of
 from .looks import STATES
 from .reading import Reader
-from .selection import CHILDREN, SELF, TRACE, Choice, Chosen, operation_traces, scope_of
+from .selection import (
+    CHILDREN,
+    OF_SERVICE,
+    QUERY_RUNS,
+    SELF,
+    TRACE,
+    Choice,
+    Chosen,
+    NothingThere,
+    limits_of,
+    operation_traces,
+    rows_of,
+    scope_of,
+)
 from .splits import rounded
 from .stack_answers import View, filtered, functions_json
 from .trace_answers import found_trace
-
-if TYPE_CHECKING:
-    from .reading import TraceData
 
 HTML = "html"
 NAMES = (*FORMAT_NAMES, HTML)
@@ -28,29 +38,74 @@ MAX_TRACES = 1000  # of one file
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 
-def recording_of(connection: sqlite3.Connection, reader: Reader, choice: Choice) -> Recording:
-    """The spans and samples of a choice."""
-    if choice.trace is not None:
-        data = found_trace(connection, reader, choice.trace)
-        spans, _, _ = scope_of(data, choice)
-        return recording_of_trace(connection, reader, data, spans)
-    if choice.operation is not None:
-        traces = operation_traces(connection, choice)[:MAX_TRACES]
-        whole, samples = Recording(), 0
-        for trace_id in traces:
-            one = recording_of_trace(connection, reader, found_trace(connection, reader, trace_id), None)
-            whole.profiles += one.profiles
-            whole.traces += one.traces
-            samples += samples_in(one)
-            if is_full(samples):
-                break
-        return whole
-    rows = connection.execute(
-        "SELECT trace_id FROM trace WHERE start_ns BETWEEN ? AND ? ORDER BY start_ns DESC LIMIT ?",
-        (choice.since_ns, choice.until_ns, MAX_TRACES),
-    ).fetchall()
-    found: Iterator[TraceData] = (found_trace(connection, reader, row[0]) for row in rows)
-    return recording_of_time(connection, reader, found, choice.since_ns, choice.until_ns)
+class Export:
+    """The spans and samples of a choice, as one file may hold them: of too many the newest."""
+
+    def __init__(self, connection: sqlite3.Connection, reader: Reader, choice: Choice) -> None:
+        self._connection, self._reader = connection, reader
+        self.most_traces, self.most_samples = MAX_TRACES, exporting.MAX_SAMPLES_OF_MANY
+        limits, values = limits_of(choice)
+        self._limits = Limits()
+        self._traces: list[bytes]
+        if choice.trace is not None:
+            self.most_traces, self.most_samples = 1, exporting.MAX_SAMPLES
+            self._traces = [choice.trace]
+            self._limits = self._limits_in_trace(choice)
+        elif choice.operation is not None:
+            self._traces = operation_traces(connection, choice, MAX_TRACES + 1)
+        else:
+            source, where, values = rows_of(choice)
+            self._rows = Rows(source, where, values, self.most_samples)
+            self._traces = self._newest_traces(choice)
+            return
+        ids = ", ".join(f"x'{trace.hex()}'" for trace in self._traces)
+        self._rows = Rows("sample p", f"p.trace_id IN ({ids}){limits}", values, self.most_samples)
+
+    def _limits_in_trace(self, choice: Choice) -> Limits:
+        assert choice.trace is not None
+        data = found_trace(self._connection, self._reader, choice.trace)
+        spans, begin, end = scope_of(data, choice)
+        return Limits(
+            has_span=None if spans is None else lambda _trace, span, _resource: span in spans,
+            begin_ns=None if choice.from_ns is None else begin,
+            end_ns=None if choice.to_ns is None else end,
+        )
+
+    def _newest_traces(self, choice: Choice) -> list[bytes]:
+        values: dict[str, Any] = {"since": choice.since_ns, "until": choice.until_ns, "most": MAX_TRACES + 1}
+        if choice.query is not None:
+            values["query"] = choice.query
+            runs = f"SELECT trace_id, span_id FROM span s WHERE {QUERY_RUNS}"
+            found = set(self._connection.execute(runs, values))
+            if not found:
+                raise NothingThere("no run of this statement is stored")
+            self._limits = Limits(has_span=lambda trace, span, _resource: (trace, span) in found)
+            which = f"trace_id IN (SELECT s.trace_id FROM span s WHERE {QUERY_RUNS})"
+        else:
+            which = "start_ns BETWEEN :since AND :until"
+            if choice.service is not None:
+                values["service"] = choice.service
+                resources = {row[0] for row in self._connection.execute(OF_SERVICE, {"service": choice.service})}
+                self._limits = Limits(has_span=lambda _trace, _span, resource: resource in resources)
+                which += (
+                    " AND EXISTS(SELECT 1 FROM span s WHERE s.trace_id = trace.trace_id "
+                    f"AND s.resource IN ({OF_SERVICE}))"
+                )
+        newest = f"SELECT trace_id FROM trace WHERE {which} ORDER BY start_ns DESC LIMIT :most"
+        return [row[0] for row in self._connection.execute(newest, values)]
+
+    def is_cut(self) -> bool:
+        """Whether there is more than a file may hold."""
+        return len(self._traces) > self.most_traces or self._rows.are_more(self._connection)
+
+    def recording(self) -> Recording:
+        """What the file holds."""
+        found = (found_trace(self._connection, self._reader, one) for one in self._traces[: self.most_traces])
+        return recording_of(self._connection, self._reader, self._rows, found, self._limits)
+
+    def extent(self) -> dict[str, Any]:
+        """What is told before someone asks for the file."""
+        return {"cut": self.is_cut(), "most_traces": self.most_traces, "most_samples": self.most_samples}
 
 
 def encoded(recording: Recording, form: str, html_of: Callable[[Recording], bytes] | None) -> bytes:
@@ -60,11 +115,6 @@ def encoded(recording: Recording, form: str, html_of: Callable[[Recording], byte
             raise ValueError("there is no page for it")
         return html_of(recording)
     return named(form).encode(recording, "wall")
-
-
-def is_cut(choice: Choice, recording: Recording) -> bool:
-    """Whether there was more than one file may hold, of which these are the newest."""
-    return choice.trace is None and (len(recording.traces) >= MAX_TRACES or is_full(samples_in(recording)))
 
 
 def file_name(query: QueryParams, form: str, cut: bool) -> str:

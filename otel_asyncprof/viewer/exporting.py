@@ -4,7 +4,8 @@ import base64
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -27,40 +28,57 @@ _COLUMNS = """id, trace_id, span_id, resource, stack, state, task, thread, threa
     cpu_ns, wall, cpu"""
 
 
-def recording_of_trace(
-    connection: sqlite3.Connection, reader: Reader, data: TraceData, spans: set[bytes] | None
+@dataclass(frozen=True)
+class Rows:
+    """Which stored samples are meant: of `sample p`, perhaps joined with others."""
+
+    source: str
+    where: str
+    values: Mapping[str, Any]
+    most: int  # the newest are taken
+
+    def newest(self, connection: sqlite3.Connection) -> sqlite3.Cursor:
+        """Rows of _COLUMNS; large values are not read of those that are left out."""
+        return connection.execute(
+            f"SELECT {_COLUMNS} FROM sample WHERE id IN (SELECT p.id FROM {self.source} WHERE {self.where} "
+            f"ORDER BY p.id DESC LIMIT {self.most}) ORDER BY id DESC",
+            self.values,
+        )
+
+    def are_more(self, connection: sqlite3.Connection) -> bool:
+        """Whether some are left out."""
+        count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self.source} WHERE {self.where} LIMIT {self.most + 1})"
+        return bool(connection.execute(count, self.values).fetchone()[0] > self.most)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is left out of those rows, and of the traces beside them; None is nothing."""
+
+    has_span: Callable[[bytes, bytes, int], bool] | None = None  # by trace, id and resource
+    begin_ns: int | None = None
+    end_ns: int | None = None
+
+    def times(self, row: Sequence[Any]) -> tuple["array[int]", list[tuple[int, int]]]:
+        """Of a row of _COLUMNS: when it was seen on a CPU, and the looks at it with what each stands for."""
+        wall, cpu = array("q", row[14]), array("q", row[15])
+        looks = list(zip(wall[::2], wall[1::2], strict=True))
+        if self.begin_ns is None and self.end_ns is None:
+            return cpu, looks
+        begin, end = self.begin_ns or 0, (1 << 62) if self.end_ns is None else self.end_ns
+        return array("q", [time for time in cpu if begin < time <= end]), [
+            (min(time, end), min(time, end) - max(time - value, begin))
+            for time, value in looks
+            if time - value < end and time > begin
+        ]
+
+
+def recording_of(
+    connection: sqlite3.Connection, reader: Reader, rows: Rows, traces: Iterable[TraceData], limits: Limits
 ) -> Recording:
-    """A trace, or some of its spans, with their samples."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM sample WHERE trace_id = ? LIMIT ?", (data.trace_id, MAX_SAMPLES))
-    kept = (row for row in rows if spans is None or row[2] in spans)
-    return Recording(_profiles(connection, reader, kept), [_traces(connection, data, spans)])
-
-
-def recording_of_time(
-    connection: sqlite3.Connection, reader: Reader, traces: Iterable[TraceData], since_ns: int, until_ns: int
-) -> Recording:
-    """The newest samples of some time, with some traces; each trace is let go before the next is asked for."""
-    rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM sample WHERE last_ns BETWEEN ? AND ? ORDER BY id DESC LIMIT ?",
-        (since_ns, until_ns, MAX_SAMPLES_OF_MANY),
-    )
-    return Recording(_profiles(connection, reader, rows), [_traces(connection, data, None) for data in traces])
-
-
-def samples_in(recording: Recording) -> int:
-    """How many samples it has, CPU and wall profile each counted."""
-    return sum(
-        len(profile.samples)
-        for message in recording.profiles
-        for of_resource in message.resource_profiles
-        for of_scope in of_resource.scope_profiles
-        for profile in of_scope.profiles
-    )
-
-
-def is_full(samples: int) -> bool:
-    """Whether so many are as many as one export of more than a trace may hold."""
-    return samples >= MAX_SAMPLES_OF_MANY
+    """The newest samples, with some traces; each trace is let go before the next is asked for."""
+    profiles = _profiles(connection, reader, rows.newest(connection), limits)
+    return Recording(profiles, [_traces(connection, data, limits) for data in traces])
 
 
 def _resource(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
@@ -68,7 +86,7 @@ def _resource(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
     return dict(json.loads(row[0])) if row else {}
 
 
-def _traces(connection: sqlite3.Connection, data: TraceData, spans: set[bytes] | None) -> Any:
+def _traces(connection: sqlite3.Connection, data: TraceData, limits: Limits) -> Any:
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     message = TracesData()
@@ -78,7 +96,7 @@ def _traces(connection: sqlite3.Connection, data: TraceData, spans: set[bytes] |
     scopes: dict[tuple[int, str], Any] = {}
     for placed in data.spans:
         row = placed.row
-        if spans is not None and row.span_id not in spans:
+        if limits.has_span is not None and not limits.has_span(data.trace_id, row.span_id, row.resource):
             continue
         detail = json.loads(details.get(row.span_id, "{}"))
         key = (row.resource, detail.get("scope", ""))
@@ -140,7 +158,9 @@ def _set(into: "AnyValue", value: Any) -> None:
             add_attributes(into.kvlist_value.values, value)
 
 
-def _profiles(connection: sqlite3.Connection, reader: Reader, rows: Iterable[Any]) -> "list[ProfilesData]":
+def _profiles(
+    connection: sqlite3.Connection, reader: Reader, rows: Iterable[Any], limits: Limits
+) -> "list[ProfilesData]":
     """One message for each resource. Rows are taken in parts: all of them, with their times, would be too much."""
     messages: dict[int, _Message] = {}
     left = iter(rows)
@@ -149,9 +169,11 @@ def _profiles(connection: sqlite3.Connection, reader: Reader, rows: Iterable[Any
         frames = reader.frames(connection, frames_of(stacks.values()))
         for row in part:
             resource = row[3]
+            if limits.has_span is not None and not limits.has_span(row[1], row[2], resource):
+                continue
             if resource not in messages:
                 messages[resource] = _Message(_resource(connection, resource))
-            messages[resource].add(row, stacks, frames)
+            messages[resource].add(row, limits.times(row), stacks, frames)
     return [messages[resource].message for resource in sorted(messages)]
 
 
@@ -179,8 +201,15 @@ class _Message:
             )
         self._cpu.period = _CPU_PERIOD_NS
 
-    def add(self, row: Sequence[Any], stacks: Mapping[int, Stack], frames: Mapping[int, Frame]) -> None:
-        """A row of _COLUMNS."""
+    def add(
+        self,
+        row: Sequence[Any],
+        times: tuple["array[int]", list[tuple[int, int]]],
+        stacks: Mapping[int, Stack],
+        frames: Mapping[int, Frame],
+    ) -> None:
+        """A row of _COLUMNS, with what is meant of its times: where it has some, these are what is told."""
+        (cpu_times, looks), (wall_bytes, cpu_bytes) = times, row[14:16]
         (_, trace_id, span_id, _, stack, state, task, thread, thread_id, first, last, _, wall_ns, cpu_ns) = row[:14]
         tables, cpu = self._tables, self._cpu
         place = {
@@ -192,14 +221,15 @@ class _Message:
             begin = min(profile.time_unix_nano or first, first)
             end = max(profile.time_unix_nano + profile.duration_nano, last)
             profile.time_unix_nano, profile.duration_nano = begin, end - begin
-        if cpu_ns:
-            times = array("q", row[15])
-            cpu.period = max(round(cpu_ns / len(times)), 1) if times else cpu.period
-            values = [] if times else [round(cpu_ns / cpu.period)]
-            cpu.samples.add(**place, timestamps_unix_nano=times, values=values)
-        if wall_ns:
-            pairs = array("q", row[14])
-            self._wall.samples.add(**place, timestamps_unix_nano=pairs[::2], values=pairs[1::2] or [wall_ns])
+        if cpu_ns and (cpu_times or not cpu_bytes):
+            period = cpu.period
+            if cpu_bytes:
+                cpu.period = period = max(round(cpu_ns * cpu_times.itemsize / len(cpu_bytes)), 1)
+            values = [] if cpu_times else [round(cpu_ns / period)]
+            cpu.samples.add(**place, timestamps_unix_nano=cpu_times, values=values)
+        if wall_ns and (looks or not wall_bytes):
+            values = [value for _, value in looks] or [wall_ns]
+            self._wall.samples.add(**place, timestamps_unix_nano=[time for time, _ in looks], values=values)
 
 
 class _Tables:

@@ -16,6 +16,8 @@ from .tree_layout import Stack
 MAX_TRACES = 1000  # of an operation that are read for one answer: the newest
 MAX_STACKS = 20_000  # of sums: those with the most time; of the others their time alone is told
 WEIGHTS = ELAPSED, TASK, CPU = ("elapsed", "task", "cpu")
+QUERY_RUNS = "s.query = :query AND s.start_ns BETWEEN :since AND :until"
+OF_SERVICE = "SELECT id FROM resource WHERE service = :service"
 SCOPES = SELF, CHILDREN, TRACE = ("self", "children", "trace")
 ALL, SLOW, FAST = PARTS = ("all", "slow", "fast")
 
@@ -168,7 +170,7 @@ def _add_samples(found: Chosen, samples: Sequence[Sample], choice: Choice, begin
             found.add(sample.stack, sample.state, sample.wall_ns * factor, sample.n)
 
 
-def operation_traces(connection: sqlite3.Connection, choice: Choice) -> list[bytes]:
+def operation_traces(connection: sqlite3.Connection, choice: Choice, most: int = MAX_TRACES) -> list[bytes]:
     """The traces of an operation: all, those of p95 and more, or those of p50 and less; the newest of them."""
     assert choice.operation is not None
     rows = connection.execute(
@@ -186,29 +188,42 @@ def operation_traces(connection: sqlite3.Connection, choice: Choice) -> list[byt
         limit = percentile(durations, 0.5)
         rows = [row for row in rows if row[1] <= limit]
     rows.sort(key=lambda row: -row[2])
-    return [row[0] for row in rows[:MAX_TRACES]]
+    return [row[0] for row in rows[:most]]
+
+
+def rows_of(choice: Choice) -> tuple[str, str, dict[str, Any]]:
+    """Samples `p` of a choice that is of no trace and no operation, for SQL: where they are, which, and values."""
+    values: dict[str, Any] = {"since": choice.since_ns, "until": choice.until_ns}
+    if choice.query is not None:
+        source = "span s JOIN sample p ON p.trace_id = s.trace_id AND p.span_id = s.span_id"
+        where = QUERY_RUNS
+        values["query"] = choice.query
+    else:
+        source, where = "sample p", "p.last_ns BETWEEN :since AND :until"
+        if choice.service is not None:
+            where += f" AND p.resource IN ({OF_SERVICE})"
+            values["service"] = choice.service
+    limits, more = limits_of(choice)
+    return source, where + limits, values | more
+
+
+def limits_of(choice: Choice) -> tuple[str, dict[str, Any]]:
+    """Task and states of samples `p`, whatever they are of."""
+    states = f" AND p.state IN ({', '.join(repr(state) for state in sorted(choice.states))})"
+    if choice.task is None:
+        return states, {}
+    return " AND p.task = :task" + states, {"task": choice.task}
 
 
 def _add_sums(found: Chosen, connection: sqlite3.Connection, choice: Choice) -> None:
     column = "p.cpu_ns" if choice.weight == CPU else "p.wall_ns"
-    values: dict[str, Any] = {"since": choice.since_ns, "until": choice.until_ns}
+    source, where, values = rows_of(choice)
     if choice.query is not None:
-        source = "span s JOIN sample p ON p.trace_id = s.trace_id AND p.span_id = s.span_id"
-        where = "s.query = :query AND s.start_ns BETWEEN :since AND :until"
-        values["query"] = choice.query
-        runs = "SELECT COUNT(*), COALESCE(SUM(MAX(end_ns - start_ns, 0)), 0) FROM span s WHERE " + where
+        runs = f"SELECT COUNT(*), COALESCE(SUM(MAX(end_ns - start_ns, 0)), 0) FROM span s WHERE {QUERY_RUNS}"
         found.runs, found.duration_ns = connection.execute(runs, values).fetchone()
         if not found.runs:
             raise NothingThere("no run of this statement is stored")
-    else:
-        source, where = "sample p", "p.last_ns BETWEEN :since AND :until"
-        if choice.service is not None:
-            where += " AND p.resource IN (SELECT id FROM resource WHERE service = :service)"
-            values["service"] = choice.service
-    if choice.task is not None:
-        where += " AND p.task = :task"
-        values["task"] = choice.task
-    where += f" AND {column} > 0 AND p.state IN ({', '.join(repr(state) for state in sorted(choice.states))})"
+    where += f" AND {column} > 0"
     heaviest = ""
     if connection.execute("SELECT COUNT(*) > ? FROM stack", (MAX_STACKS,)).fetchone()[0]:
         heaviest = (

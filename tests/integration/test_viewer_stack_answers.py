@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from recordings import QUERY, REQUEST, TRACE, recording
+from recordings import REQUEST, TRACE, recording
 from viewer_client import Client, running_viewer
 from viewer_recordings import SLOW_TRACE, split, three_traces
-
-from otel_asyncprof.formats.recording import Recording, read_recording
-from otel_asyncprof.formats.stack_sample import stack_samples
 
 
 @pytest.fixture(scope="module")
@@ -133,72 +130,6 @@ def test_two_sides_are_compared_per_run(client: Client) -> None:
     parts = client.get("/api/compare", a="op:shop/GET /items@fast", b="op:shop/GET /items@slow")
     assert (parts["a"]["runs"], parts["b"]["label"]) == (1, "GET /items, p95 and more")
     assert client.page("GET", "/api/compare?a=query:99&b=query:1").status == 404
-
-
-@pytest.mark.parametrize("form", ["otlp", "otlp-json", "pprof", "speedscope", "collapsed", "chrome", "gecko", "html"])
-def test_a_trace_can_be_exported_in_each_format(client: Client, form: str) -> None:
-    """As a file with a name."""
-    reply = client.page("GET", f"/api/export?format={form}&trace={TRACE.hex()}")
-    assert reply.status == 200
-    assert f"asyncprof-{TRACE.hex()}." in reply.headers["content-disposition"]
-    assert len(reply.body) > 200
-
-
-def test_what_is_exported_is_what_came_in(client: Client) -> None:
-    """Stacks, links, states, times and spans: imported elsewhere, all answers are the same."""
-    exported = client.page("GET", f"/api/export?format=otlp-json&trace={TRACE.hex()}&scope=trace").body
-    again = read_recording(exported)
-    before = {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(recording())
-    }
-    assert {
-        (s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in linked(again)
-    } == before
-    with running_viewer(grpc_port=None, http_port=None) as other:
-        other.load(again)
-        path = f"/api/traces/{TRACE.hex()}"
-        assert other.get(path)["spans"] == client.get(path)["spans"]
-        assert other.get(f"{path}/lanes") == client.get(f"{path}/lanes")
-
-
-def test_an_export_of_everything_holds_the_newest_samples(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In parts as at once, all that was sent is there; of too many some are left out, as the name says."""
-
-    def told(found: Recording) -> set[Any]:
-        samples = stack_samples(message.SerializeToString() for message in found.profiles)
-        return {(s.frames, s.state, s.task_name, s.span_id, s.cpu_ns, s.wall_ns, s.timestamps) for s in samples}
-
-    names = []
-
-    def exported() -> set[Any]:
-        reply = client.page("GET", "/api/export?format=otlp-json")
-        names.append(reply.headers["content-disposition"])
-        return told(read_recording(reply.body))
-
-    whole = exported()
-    assert told(recording()) <= whole
-    monkeypatch.setattr("otel_asyncprof.viewer.exporting.ROWS_AT_ONCE", 3)
-    assert exported() == whole
-    monkeypatch.setattr("otel_asyncprof.viewer.exporting.MAX_SAMPLES_OF_MANY", 4)
-    assert len(exported()) == 4
-    assert exported() < whole
-    assert ["newest" in name for name in names] == [False, False, True, True]
-
-
-def linked(found: Recording) -> list[Any]:
-    """The samples of TRACE."""
-    samples = stack_samples(message.SerializeToString() for message in found.profiles)
-    return [sample for sample in samples if sample.trace_id == int.from_bytes(TRACE)]
-
-
-def test_one_span_can_be_exported_alone(client: Client) -> None:
-    """Its samples and itself."""
-    path = f"/api/export?format=otlp-json&trace={TRACE.hex()}&span={QUERY.hex()}"
-    found = read_recording(client.page("GET", path).body)
-    assert {sample.span_id for sample in linked(found)} == {int.from_bytes(QUERY)}
-    assert [s.name for t in found.traces for r in t.resource_spans for o in r.scope_spans for s in o.spans] == [
-        "SELECT orders"
-    ]
 
 
 def test_markdown_for_an_issue(client: Client) -> None:

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Comparison, SpanDetail, Status, TraceList } from "../src/api";
+import type { Comparison, Extent, SpanDetail, Status, TraceList } from "../src/api";
 import { chosen, functions, type Sample, sandwich, splitOf, tree } from "./stacks.ts";
 import { ATTACK, BEGIN_US, HOLDERS, LANES, NO_HOLDERS, OPERATIONS, QUERIES, ROWS, samplesOf, TRACES } from "./world.ts";
 
@@ -91,6 +91,8 @@ export function answer(path: string, query: URLSearchParams): unknown {
       return one ? (QUERIES.find((query_) => String(query_.query_id) === one) ?? null) : { total: QUERIES.length, since_us: null, queries: QUERIES.slice(0, Number(query.get("limit") ?? 100)) };
     case "compare":
       return compare(query);
+    case "export":
+      return { cut: !query.get("trace"), most_traces: 1000, most_samples: 20_000 } satisfies Extent;
     case "source":
       return { file: query.get("file"), first: Number(query.get("line")) - 1, lines: ["    # before", `    rows = await fetch("${ATTACK}")`, "    return rows"] };
     default:

@@ -127,5 +127,13 @@ export interface Source {
 
 // ---- GET /api/export?format=&trace=&span=&scope=&...: a download
 // format: otlp, otlp-json, pprof, speedscope, collapsed, chrome, gecko, html. Takes StackFilter's selection (not find/hide).
+// GET /api/export/extent (the same selection): whether one file holds all of it
+
+export interface Extent {
+  cut: boolean; // there is more: the newest are in the file
+  most_traces: number;
+  most_samples: number;
+}
+
 // GET /api/markdown (StackFilter): text/markdown under 4 kB.
 // POST /api/import: a recording or an OTLP file as body -> {spans, samples}. DELETE /api/data: everything stored.

@@ -1,6 +1,8 @@
 // What is selected, as a file in another program's format.
-import type { StackFilter } from "../api";
-import { api } from "./answers";
+import { useState } from "preact/hooks";
+import type { Extent, StackFilter } from "../api";
+import { count, plural } from "../format";
+import { api, useAnswer } from "./answers";
 
 const FORMATS: [string, string][] = [
   ["html", "HTML page of its own"],
@@ -19,11 +21,24 @@ function speedscopeUrl(filter: StackFilter): string {
   return `/speedscope/index.html#profileURL=${encodeURIComponent(profile.href)}`;
 }
 
-export function Exports({ filter }: { filter: StackFilter }) {
+/** Why a file does not hold all of it: said before someone takes it for the whole. */
+function Cut({ extent }: { extent: Extent }) {
+  const traces = extent.most_traces > 1 ? `${plural(extent.most_traces, "trace")} and ` : "";
   return (
-    <details class="exports">
+    <li class="cut small">
+      Too much for one file: it holds the newest {traces}{count(extent.most_samples)} samples.
+    </li>
+  );
+}
+
+export function Exports({ filter }: { filter: StackFilter }) {
+  const [isOpen, setOpen] = useState(false);
+  const extent = useAnswer<Extent>(isOpen ? api("export/extent", filter) : null).data;
+  return (
+    <details class="exports" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="button">Export</summary>
       <ul>
+        {extent?.cut && <Cut extent={extent} />}
         <li>
           <a href={speedscopeUrl(filter)} target="_blank">Open in speedscope (in this browser)</a>
         </li>

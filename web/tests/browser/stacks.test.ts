@@ -164,6 +164,16 @@ test("what is exported is what is selected", async () => {
   expect(await readFile((await download.path())!, "utf8")).toBe(`/api/export format=collapsed&trace=${id(1)}&scope=trace&state=waiting`);
 });
 
+test("where one exports it is said when a file holds only the newest", async () => {
+  const page = await visit("/profile");
+  await page.getByText("Export", { exact: true }).click();
+  await page.getByText("Too much for one file: it holds the newest 1 000 traces and 20 000 samples.").waitFor();
+  await page.goto(WHOLE);
+  await Promise.all([page.waitForResponse(/api\/export\/extent/), page.getByText("Export", { exact: true }).click()]);
+  await page.getByRole("link", { name: "collapsed stacks" }).waitFor();
+  expect(await page.getByText("Too much for one file").count()).toBe(0);
+});
+
 test("the selection is copied as Markdown", async () => {
   const page = await visit(`/trace/${id(1)}?scope=children`, { permissions: ["clipboard-read", "clipboard-write"] });
   await page.getByRole("button", { name: "Copy as Markdown" }).click();
