@@ -52,7 +52,8 @@ class Viewer:
         assert self._process.stdout is not None
         addresses = json.loads(self._process.stdout.readline())
         self._page = urlsplit(addresses["page"])
-        self._otlp = urlsplit(addresses["http"])
+        self.receiver: str = addresses["http"]
+        self._otlp = urlsplit(self.receiver)
 
     def send(self, path: str, body: bytes) -> float:
         """Seconds that the sender waited."""

@@ -77,9 +77,12 @@ function Page() {
       return <ComparePage />;
     default:
       return (
-        <Note kind="error">
-          There is no page at {path.value}. <a href="/traces">To the traces</a>
-        </Note>
+        <div class="page">
+          <h1>Not found</h1>
+          <Note kind="error">
+            There is no page at {path.value}. <a href="/traces">To the traces</a>
+          </Note>
+        </div>
       );
   }
 }

@@ -69,24 +69,26 @@ function Table({ queries }: { queries: Queries }) {
   const most = rows.reduce((largest, query) => Math.max(largest, query.total_us), 1);
   return (
     <>
-      <table class="wide">
-        <thead>
-          <tr>
-            <th class="n">total</th>
-            <th class="n">runs</th>
-            <th class="n">p50</th>
-            <th class="n">p95</th>
-            <th class="n">longest</th>
-            <th>statement and who calls it</th>
-            <th>requests</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((query, index) => (
-            <QueryRow key={query.query_id} query={query} most={most} chosen={index === cursor} />
-          ))}
-        </tbody>
-      </table>
+      <div class="sideways">
+        <table class="wide">
+          <thead>
+            <tr>
+              <th class="n">total</th>
+              <th class="n">runs</th>
+              <th class="n">p50</th>
+              <th class="n">p95</th>
+              <th class="n">longest</th>
+              <th>statement and who calls it</th>
+              <th>requests</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((query, index) => (
+              <QueryRow key={query.query_id} query={query} most={most} chosen={index === cursor} />
+            ))}
+          </tbody>
+        </table>
+      </div>
       {queries.since_us !== null && <p class="dim">Runs since {dateAndTime(queries.since_us)}: there are too many to add all up.</p>}
       {queries.total > rows.length && <p class="dim">The first {count(rows.length)} of {count(queries.total)}.</p>}
     </>

@@ -1,5 +1,5 @@
 // What is known of the chosen span, and exactly its stacks.
-import type { SpanDetail, StackFilter, Trace } from "../api";
+import type { Span, SpanDetail, StackFilter, Trace } from "../api";
 import { duration, percent, plural } from "../format";
 import { CallerText } from "../queries/caller";
 import { scope, selection, stackFilter } from "../stacks/filter";
@@ -44,7 +44,6 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
   const within = scope();
   const split = within === "trace" ? trace.spans[0]!.split : within === "children" ? span.split : span.own;
   const repeated = trace.n_plus_one.find((one) => one.query_id === span.query_id && trace.spans[span.parent]?.span_id === one.parent_span_id);
-  const operation = `op:${span.service}/${span.name}`;
   return (
     <section class="span-pane" aria-label={`Span ${span.name}`}>
       <div class="title">
@@ -78,8 +77,7 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
         <button onClick={() => void copyMarkdown(stackFilter(base))}>Copy as Markdown</button>
         <button onClick={() => setMark(self)} title="Mark as A (m)">Mark as A</button>
         {mark.value && mark.value.selector !== self.selector && <a class="button" href={href("/compare", { a: mark.value.selector, b: self.selector })}>Compare with A</a>}
-        <a class="button" href={href("/compare", { a: `${operation}@fast`, b: self.selector })} title="The faster half of this operation beside this span">Compare with fast runs</a>
-        <a class="button" href={href("/operations", { op: `${span.service}/${span.name}` })}>All runs</a>
+        <OtherRuns span={span} selector={self.selector} />
         {detail.data && detail.data.same_operation.runs > 1 && (
           <span class="dim small">
             {plural(detail.data.same_operation.runs, "run")}: p50 {duration(detail.data.same_operation.p50_us)}, p95 {duration(detail.data.same_operation.p95_us)}, longest {duration(detail.data.same_operation.max_us)}
@@ -89,6 +87,26 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
       <StackView base={base} root={within === "trace" ? "all spans" : span.name} again={again} />
       {detail.data && <Attributes span={detail.data} />}
     </section>
+  );
+}
+
+/** Of a root there is an operation, of a query its statement; of other spans nothing is kept by name. */
+function OtherRuns({ span, selector }: { span: Span; selector: string }) {
+  if (span.query_id !== null) {
+    return (
+      <>
+        <a class="button" href={href("/compare", { a: `query:${span.query_id}`, b: selector })} title="The mean of this query's runs beside this one">Compare with all runs</a>
+        <a class="button" href={`/query/${span.query_id}`}>All runs</a>
+      </>
+    );
+  }
+  if (span.parent >= 0) return null;
+  const operation = `${span.service}/${span.name}`;
+  return (
+    <>
+      <a class="button" href={href("/compare", { a: `op:${operation}@fast`, b: selector })} title="The faster half of this operation beside this span">Compare with fast runs</a>
+      <a class="button" href={href("/operations", { op: operation })}>All runs</a>
+    </>
   );
 }
 

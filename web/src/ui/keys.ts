@@ -23,13 +23,24 @@ function types(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
+/** Escape is the open menu's before it is the page's, which it leaves. */
+function closeMenu(): boolean {
+  const menu = document.querySelector<HTMLDetailsElement>("details.exports[open]");
+  if (!menu) return false;
+  menu.open = false;
+  menu.querySelector("summary")!.focus();
+  return true;
+}
+
 export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]")) return; // a modal one: Escape closes it, nothing behind it is meant
     if (types(event.target)) {
       if (event.key === "Escape") (event.target as HTMLElement).blur();
       return;
     }
+    if (event.key === "Escape" && closeMenu()) return event.preventDefault();
     const now = performance.now();
     const key = now < prefixUntil ? `${prefix} ${event.key}` : event.key;
     prefixUntil = 0;

@@ -2,6 +2,7 @@
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { id } from "../../mock/world";
 import { visit } from "./setup";
@@ -15,8 +16,21 @@ const PAGES: [string, string][] = [
   ["/query/7", "155 samples, 1.55 s"],
   ["/operations?op=shop/GET%20/orders/%7Bid%7D", "155 samples, 1.55 s"],
   ["/profile", "155 samples, 1.55 s"],
+  [`/trace/${id(1)}?scope=trace&view=sandwich&fn=fetch_lines&file=/srv/shop/orders/service.py`, "Callees"],
+  ["/compare", "Choose an operation above"],
+  ["/nowhere", "There is no page at /nowhere"],
   [`/compare?a=trace:${id(1)}&b=trace:${id(2)}`, "Functions that differ most"],
 ];
+
+async function violations(page: Page, where: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const results = (await page.evaluate(() => (window as unknown as { axe: { run: () => Promise<unknown> } }).axe.run())) as AxeResults;
+    for (const one of results.violations) found.push(`${where} ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  }
+  return found;
+}
 
 test("axe finds nothing", async () => {
   const page = await visit("/");
@@ -25,11 +39,14 @@ test("axe finds nothing", async () => {
   for (const [address, text] of PAGES) {
     await page.goto(address);
     await page.getByText(text).first().waitFor();
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      const results = (await page.evaluate(() => (window as unknown as { axe: { run: () => Promise<unknown> } }).axe.run())) as AxeResults;
-      for (const one of results.violations) found.push(`${address} ${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
-    }
+    found.push(...(await violations(page, address)));
   }
+  await page.goto("/profile");
+  await page.getByText("Export", { exact: true }).click();
+  await page.getByText("Too much for one file").waitFor();
+  found.push(...(await violations(page, "what can be exported")));
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  found.push(...(await violations(page, "the sheet of keys")));
   expect(found).toEqual([]);
 }, 240_000);

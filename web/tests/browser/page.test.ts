@@ -79,6 +79,47 @@ test("the sheet of keys opens with ? and closes with Escape; g and a letter chan
   await page.getByRole("heading", { name: "Queries", level: 1 }).waitFor();
 });
 
+test("Escape closes what is open before it leaves the page, and keys do nothing behind the sheet", async () => {
+  const page = await visit(`/trace/${id(1)}`);
+  await page.getByRole("region", { name: "Span SELECT" }).waitFor();
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keys" });
+  await sheet.waitFor();
+  await page.keyboard.press("m");
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "hidden" });
+  expect(await page.locator(".top .chip").count()).toBe(0);
+  const menu = page.getByRole("link", { name: "collapsed stacks" });
+  await page.keyboard.press("e");
+  await menu.waitFor();
+  await page.keyboard.press("Escape");
+  await menu.waitFor({ state: "hidden" });
+  expect(new URL(page.url()).pathname).toBe(`/trace/${id(1)}`);
+});
+
+test("a span is compared with runs that are stored: of its query, or of its operation when it is a root", async () => {
+  const page = await visit(`/trace/${id(1)}`);
+  const links = async (span: string) => {
+    const pane = page.getByRole("region", { name: `Span ${span}` });
+    await pane.waitFor();
+    return pane.locator(".actions a.button").evaluateAll((all) => all.map((one) => new URL((one as HTMLAnchorElement).href)).map((url) => `${url.pathname} ${url.searchParams.get("a") ?? url.searchParams.get("op") ?? ""}`.trim()));
+  };
+  expect(await links("SELECT")).toEqual(["/compare query:7", "/query/7"]);
+  await page.keyboard.press("k");
+  expect(await links("load_order")).toEqual([]);
+  await page.goto(`/trace/${id(1)}?span=${"1".padStart(16, "0")}`);
+  expect(await links("GET /orders")).toEqual(["/compare op:shop/GET /orders/{id}@fast", "/operations shop/GET /orders/{id}"]);
+});
+
+test("on a narrow screen nothing stands outside of the page", async () => {
+  const page = await visit("/traces", { viewport: { width: 640, height: 900 } });
+  for (const [address, text] of [["/traces", "10 000 traces match"], [`/trace/${id(1)}`, "155 samples"], ["/queries", "SELECT * FROM lines"], ["/profile", "155 samples"]] as const) {
+    await page.goto(address);
+    await page.getByText(text).first().waitFor();
+    expect({ address, outside: await page.evaluate(() => document.documentElement.scrollWidth - innerWidth) }).toEqual({ address, outside: 0 });
+  }
+});
+
 test("what is marked with m is compared by M", async () => {
   const page = await visit(`/trace/${id(1)}`);
   await page.getByRole("region", { name: "Span SELECT" }).waitFor();
