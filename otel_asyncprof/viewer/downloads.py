@@ -58,15 +58,15 @@ class Export:
             self._rows = Rows(source, where, values, self.most_samples)
             self._traces = self._newest_traces(choice)
             return
-        ids = ", ".join(f"x'{trace.hex()}'" for trace in self._traces)
-        self._rows = Rows("sample p", f"p.trace_id IN ({ids}){limits}", values, self.most_samples)
+        self._rows = Rows("sample p", f"p.trace_id IN ({_listed(self._traces)}){limits}", values, self.most_samples)
 
     def _limits_in_trace(self, choice: Choice) -> Limits:
         assert choice.trace is not None
         data = found_trace(self._connection, self._reader, choice.trace)
         spans, begin, end = scope_of(data, choice)
         return Limits(
-            has_span=None if spans is None else lambda _trace, span, _resource: span in spans,
+            span=None if spans is None else lambda span, _resource: span in spans,
+            samples_by_span=True,
             begin_ns=None if choice.from_ns is None else begin,
             end_ns=None if choice.to_ns is None else end,
         )
@@ -75,24 +75,26 @@ class Export:
         values: dict[str, Any] = {"since": choice.since_ns, "until": choice.until_ns, "most": MAX_TRACES + 1}
         if choice.query is not None:
             values["query"] = choice.query
-            runs = f"SELECT trace_id, span_id FROM span s WHERE {QUERY_RUNS}"
-            found = set(self._connection.execute(runs, values))
-            if not found:
-                raise NothingThere("no run of this statement is stored")
-            self._limits = Limits(has_span=lambda trace, span, _resource: (trace, span) in found)
             which = f"trace_id IN (SELECT s.trace_id FROM span s WHERE {QUERY_RUNS})"
         else:
             which = "start_ns BETWEEN :since AND :until"
             if choice.service is not None:
                 values["service"] = choice.service
                 resources = {row[0] for row in self._connection.execute(OF_SERVICE, {"service": choice.service})}
-                self._limits = Limits(has_span=lambda _trace, _span, resource: resource in resources)
+                self._limits = Limits(span=lambda _span, resource: resource in resources)
                 which += (
                     " AND EXISTS(SELECT 1 FROM span s WHERE s.trace_id = trace.trace_id "
                     f"AND s.resource IN ({OF_SERVICE}))"
                 )
         newest = f"SELECT trace_id FROM trace WHERE {which} ORDER BY start_ns DESC LIMIT :most"
-        return [row[0] for row in self._connection.execute(newest, values)]
+        traces = [row[0] for row in self._connection.execute(newest, values)]
+        if choice.query is not None:
+            if not traces:
+                raise NothingThere("no run of this statement is stored")
+            runs = f"SELECT s.span_id FROM span s WHERE {QUERY_RUNS} AND s.trace_id IN ({_listed(traces)})"
+            spans = {row[0] for row in self._connection.execute(runs, values)}
+            self._limits = Limits(span=lambda span, _resource: span in spans)
+        return traces
 
     def is_cut(self) -> bool:
         """Whether there is more than a file may hold."""
@@ -106,6 +108,11 @@ class Export:
     def extent(self) -> dict[str, Any]:
         """What is told before someone asks for the file."""
         return {"cut": self.is_cut(), "most_traces": self.most_traces, "most_samples": self.most_samples}
+
+
+def _listed(traces: list[bytes]) -> str:
+    """For SQL."""
+    return ", ".join(f"x'{trace.hex()}'" for trace in traces)
 
 
 def encoded(recording: Recording, form: str, html_of: Callable[[Recording], bytes] | None) -> bytes:

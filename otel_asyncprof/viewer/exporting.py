@@ -55,7 +55,8 @@ class Rows:
 class Limits:
     """What is left out of those rows, and of the traces beside them; None is nothing."""
 
-    has_span: Callable[[bytes, bytes, int], bool] | None = None  # by trace, id and resource
+    span: Callable[[bytes, int], bool] | None = None  # by id and resource: whether it is meant
+    samples_by_span: bool = False  # samples too; otherwise the rows are right as they are
     begin_ns: int | None = None
     end_ns: int | None = None
 
@@ -96,7 +97,7 @@ def _traces(connection: sqlite3.Connection, data: TraceData, limits: Limits) -> 
     scopes: dict[tuple[int, str], Any] = {}
     for placed in data.spans:
         row = placed.row
-        if limits.has_span is not None and not limits.has_span(data.trace_id, row.span_id, row.resource):
+        if limits.span is not None and not limits.span(row.span_id, row.resource):
             continue
         detail = json.loads(details.get(row.span_id, "{}"))
         key = (row.resource, detail.get("scope", ""))
@@ -169,7 +170,7 @@ def _profiles(
         frames = reader.frames(connection, frames_of(stacks.values()))
         for row in part:
             resource = row[3]
-            if limits.has_span is not None and not limits.has_span(row[1], row[2], resource):
+            if limits.samples_by_span and limits.span is not None and not limits.span(row[2], resource):
                 continue
             if resource not in messages:
                 messages[resource] = _Message(_resource(connection, resource))
