@@ -99,6 +99,22 @@ def test_no_endpoint_and_no_receiver_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     assert reach("file", ProfilerConfig()).detail == "profiles are not sent: OTEL_PROFILES_EXPORTER=file"
 
 
+def test_a_receiver_that_takes_only_grpc_is_found_at_its_default_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """opentelemetry-instrument with the distro sends there, nothing else does."""
+    for name in ("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(
+        "otel_asyncprof.cli.connection._connect", lambda endpoint: None if ":4317" in endpoint else "Connection refused"
+    )
+    result = reach("otlp", ProfilerConfig())
+    assert (result.outcome, result.detail) == (
+        "note",
+        "nothing listens at http://localhost:4318/v1development/profiles, but something does at http://localhost:4317",
+    )
+    assert result.next_step.startswith("set OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+    assert "no endpoint is set" in reach("otlp_proto_http", ProfilerConfig(exporter="otlp_proto_http")).detail
+
+
 def test_an_interpreter_that_is_not_supported_is_exit_status_4(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """What needs another interpreter is not tried."""
     from otel_asyncprof.cli import main

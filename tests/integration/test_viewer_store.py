@@ -76,6 +76,16 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
         Viewer(ViewerOptions(database=str(path), ui_port=0, **NO_RECEIVERS))
 
 
+def test_a_database_where_nothing_can_be_made_is_one_clear_reason(tmp_path: Path) -> None:
+    """In place of a folder there is a file; :memory: needs none."""
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotStart) as refusal:
+        Viewer(ViewerOptions(database=str(tmp_path / "file" / "viewer.db"), ui_port=0, **NO_RECEIVERS))
+    assert str(refusal.value).endswith(
+        "viewer.db cannot be used: File exists; say another --db, or --db :memory: to keep nothing"
+    )
+
+
 def test_tables_of_an_older_viewer_are_made_anew(tmp_path: Path) -> None:
     """What is in them cannot be read any more."""
     database = str(tmp_path / "viewer.db")
