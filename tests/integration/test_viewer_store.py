@@ -6,14 +6,14 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recordings import MS, TRACE, recording, span, traces
-from viewer_client import Client, running_viewer
+from viewer_client import Client, running_viewer, until
 
 from otel_asyncprof.formats.recording import Recording, to_recording
 from otel_asyncprof.viewer import api, reading
@@ -355,11 +355,3 @@ def test_a_recording_waits_until_there_is_room_for_it(monkeypatch: pytest.Monkey
     with running_viewer(**NO_RECEIVERS) as client:
         reply = client.page("POST", "/api/import", to_recording(recording()))
         assert (reply.status, reply.json) == (200, {"spans": 2, "samples": 11})
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Whether it comes true within a minute."""
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
