@@ -2,6 +2,7 @@
 
 import os
 import socket
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -40,7 +41,15 @@ def reach(exporter: str, config: "ProfilerConfig") -> "Result":
             return Result(_NAME, "note", f"no endpoint is set, and nothing listens at the default, {shown}", step)
         step = f"start the receiver, or correct {next(name for name in _SET if os.environ.get(name))}"
         return Result(_NAME, "problem", f"{shown} cannot be reached: {refusal}", step)
-    return _ask(config, shown)
+    result = _ask(config, shown)
+    if result.outcome == "ok" and exporter == "otlp" and not _protocol_is_set() and find_spec("opentelemetry.distro"):
+        detail = f"{result.detail} over {protocol}; under opentelemetry-instrument the distro takes gRPC unless told"
+        return Result(_NAME, "note", detail, f"set OTEL_EXPORTER_OTLP_PROTOCOL={protocol}")
+    return result
+
+
+def _protocol_is_set() -> bool:
+    return any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL") for kind in ("", "PROFILES_"))
 
 
 def _connect(endpoint: str) -> str | None:

@@ -29,7 +29,8 @@ def by_name(document: dict[str, Any]) -> dict[str, dict[str, str]]:
 def test_where_all_is_well_the_doctor_says_so_with_exit_status_0() -> None:
     """Every check is there, down to a sample that names its span, and to a receiver that takes profiles."""
     with Receiver() as receiver:
-        done = otel_asyncprof("doctor", "--json", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+        done = otel_asyncprof("doctor", "--json", **variables)
     document = json.loads(done.stdout)
     assert (done.returncode, done.stderr, document["ok"]) == (0, "", True), done.stdout
     assert [check["name"] for check in document["checks"]] == NAMES
@@ -87,6 +88,20 @@ def test_a_receiver_that_knows_no_profiles_is_a_problem(deaf_receiver: str, monk
     result = reach("otlp_proto_http", ProfilerConfig(exporter="otlp_proto_http"))
     assert (result.outcome, "does not take profiles: " in result.detail) == ("problem", True)
     assert "--feature-gates=+service.profilesSupport" in result.next_step
+
+
+@pytest.mark.parametrize(("exporter", "outcome"), [("otlp", "note"), ("otlp_proto_http", "ok")])
+def test_a_protocol_that_a_distro_would_change_is_a_note(
+    exporter: str, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """opentelemetry-instrument with the distro sends gRPC to whatever port."""
+    for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL"):
+        monkeypatch.delenv(name, raising=False)
+    with Receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        result = reach(exporter, ProfilerConfig(exporter=exporter))
+    assert result.outcome == outcome, result
+    assert result.next_step == ("set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" if outcome == "note" else "")
 
 
 def test_no_endpoint_and_no_receiver_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
