@@ -150,7 +150,7 @@ def _write(profile: CapturedProfile, name: str) -> None:
     from .formats.recording import Recording
 
     try:
-        output = Output.of(argparse.Namespace(output=name, format=None, mode="wall"), None)
+        output = Output.of_file(name)
         output.check()
         output.write(Recording([ProfilesData.FromString(request) for request in profile.requests]))
         print(f"asyncprof: written {Path(name)}")

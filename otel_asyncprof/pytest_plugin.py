@@ -73,9 +73,7 @@ class _AsyncProf:
     def _output(self) -> Any:
         from .cli.output import Output
 
-        return Output.of(
-            argparse.Namespace(output=self._config.option.asyncprof_report, format=None, mode="wall"), None
-        )
+        return Output.of_file(self._config.option.asyncprof_report)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,3 +99,11 @@ def running_viewer(**options: Any) -> Iterator[Client]:
     chosen = {"grpc_port": 0, "http_port": 0, "ui_port": 0, "say": said.append, "html_of": page_of} | options
     with Viewer(ViewerOptions(**chosen)) as viewer:
         yield Client(viewer, said)
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true within a minute."""
+    deadline = time.monotonic() + TIMEOUT
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()

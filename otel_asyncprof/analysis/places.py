@@ -32,9 +32,10 @@ def is_library(file: str) -> bool:
 
 
 def caller_in(frames: Iterable[Frame]) -> Frame | None:
-    """Of a stack, root first, the application's frame nearest to the leaf; the leaf when the application has none."""
+    """Of a stack, root first, the application's frame nearest to the leaf; else that of a package, if any."""
     stack = list(frames)
-    for frame in reversed(stack):
-        if not is_library(frame.file):
-            return frame
-    return stack[-1] if stack else None
+    for wanted in (OWN, INSTALLED):
+        for frame in reversed(stack):
+            if kind_of(frame.file) == wanted:
+                return frame
+    return None

@@ -2,10 +2,11 @@
 
 import os
 import socket
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ..export._otlp_settings import OtlpSettings, protocol_from_env, without_secrets
+from ..export._otlp_settings import DEFAULT_ENDPOINT, OtlpSettings, protocol_from_env, without_secrets
 
 if TYPE_CHECKING:
     from .._config import ProfilerConfig
@@ -32,11 +33,23 @@ def reach(exporter: str, config: "ProfilerConfig") -> "Result":
     shown = without_secrets(settings.endpoint)
     if (refusal := _connect(settings.endpoint)) is not None:
         if not any(os.environ.get(name) for name in _SET):
-            step = "set OTEL_EXPORTER_OTLP_ENDPOINT, or record to a file: otel-asyncprof run -o profile.jsonl …"
+            if exporter == "otlp" and protocol != "grpc" and _connect(DEFAULT_ENDPOINT["grpc"]) is None:
+                step = "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc; under opentelemetry-instrument the distro does so"
+                detail = f"nothing listens at {shown}, but something does at {DEFAULT_ENDPOINT['grpc']}"
+                return Result(_NAME, "note", detail, step)
+            step = "set OTEL_EXPORTER_OTLP_ENDPOINT, start otel-asyncprof serve, or record to a file with run -o FILE"
             return Result(_NAME, "note", f"no endpoint is set, and nothing listens at the default, {shown}", step)
         step = f"start the receiver, or correct {next(name for name in _SET if os.environ.get(name))}"
         return Result(_NAME, "problem", f"{shown} cannot be reached: {refusal}", step)
-    return _ask(config, shown)
+    result = _ask(config, shown)
+    if result.outcome == "ok" and exporter == "otlp" and not _protocol_is_set() and find_spec("opentelemetry.distro"):
+        detail = f"{result.detail} over {protocol}; under opentelemetry-instrument the distro takes gRPC unless told"
+        return Result(_NAME, "note", detail, f"set OTEL_EXPORTER_OTLP_PROTOCOL={protocol}")
+    return result
+
+
+def _protocol_is_set() -> bool:
+    return any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}PROTOCOL") for kind in ("", "PROFILES_"))
 
 
 def _connect(endpoint: str) -> str | None:

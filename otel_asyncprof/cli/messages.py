@@ -116,6 +116,11 @@ class LiveLine:
         self.clear()
 
 
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 def duration_text(nanoseconds: float) -> str:
     """A duration for people, with three digits that count."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):

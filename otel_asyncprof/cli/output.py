@@ -53,6 +53,15 @@ class Output:
             raise Failure(f"the suffix of {name} names no format: say -f ({', '.join((*FORMAT_NAMES, 'html'))})", USAGE)
         return cls(Path(name) if name else None, format_name, chosen.mode)
 
+    @classmethod
+    def of_file(cls, name: str) -> Self:
+        """The format that the suffix of the file says, where nothing else can; a Failure when it says none."""
+        format_name = _format_of(name)
+        if format_name is None:
+            suffixes = ", ".join(_suffix_of(known) for known in (*FORMAT_NAMES, "html"))
+            raise Failure(f"the suffix of {name} names no format: use one of {suffixes}", USAGE)
+        return cls(Path(name), format_name, "wall")
+
     @property
     def holds_recording(self) -> bool:
         """Whether the other commands can read the file."""
@@ -68,8 +77,8 @@ class Output:
             reason = "it is a folder"
         elif not folder.is_dir():
             reason = f"there is no folder {folder}"
-        elif not os.access(self.path if self.path.exists() else folder, os.W_OK):
-            reason = "it is not allowed"
+        elif not os.access(place := self.path if self.path.exists() else folder, os.W_OK):
+            reason = f"{place.absolute()} is not writable"
         if reason:
             raise Failure(f"{self.path} cannot be written: {reason}", CANNOT_START)
 

@@ -25,6 +25,7 @@ _EPILOG = "What follows the script, the module or the program belongs to it. Exi
 SHOWN_SPANS = 3
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_PROFILES_EXPORTER")
 _LEFT_OUT = {"none", ""}
+_GRPC_PORT = ":4317"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view", action="store_true", help="show profiles and traces on a page of their own, until Ctrl-C"
     )
-    parser.add_argument("--protocol", choices=("grpc", "http/protobuf"), help="of the endpoint")
+    parser.add_argument(
+        "--protocol",
+        choices=("grpc", "http/protobuf"),
+        help="of the endpoint (default: grpc for port 4317, else http/protobuf)",
+    )
     parser.add_argument("--service-name", metavar="NAME", help="service.name (default: the program's name)")
     parser.add_argument(
         "--instrument",
@@ -197,10 +202,17 @@ def _environment(chosen: argparse.Namespace) -> dict[str, str]:
     given = {
         "OTEL_ASYNCPROF_RATE": chosen.rate and str(chosen.rate),
         "OTEL_EXPORTER_OTLP_ENDPOINT": chosen.endpoint,
-        "OTEL_EXPORTER_OTLP_PROTOCOL": chosen.protocol,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": chosen.protocol or (chosen.endpoint and _protocol_of(chosen.endpoint)),
         "OTEL_SERVICE_NAME": chosen.service_name,
     }
     return dict(os.environ) | {name: value for name, value in given.items() if value}
+
+
+def _protocol_of(endpoint: str) -> str:
+    """What the environment says, else by the port: a distro, if there is one, would take gRPC for any."""
+    if given := os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL"):
+        return given
+    return "grpc" if endpoint.rstrip("/").endswith(_GRPC_PORT) else "http/protobuf"
 
 
 def _print_env(environment: dict[str, str], *, running_only: bool) -> int:

@@ -81,7 +81,8 @@ def _greeting(viewer: "Viewer", chosen: argparse.Namespace) -> list[str]:
     lines = [
         f"page   {viewer.address_with_token}      (Ctrl-C ends; {kept})",
         f"OTLP   grpc {viewer.grpc_address or '-'}   http {viewer.http_address or '-'}",
-        f"try    OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} OTEL_ASYNCPROF_TIMELINE=true your-program",
+        f"try    OTEL_EXPORTER_OTLP_ENDPOINT={endpoint} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf "
+        "OTEL_ASYNCPROF_TIMELINE=true your-program",  # the distro's protocol is gRPC
     ]
     if viewer.access.token:
         header = f"OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer%20{viewer.access.token}'"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.places import is_library
 from ..analysis.split import text_of
-from .messages import Style, duration_text, plain
+from .messages import Style, counted, duration_text, plain
 
 if TYPE_CHECKING:
     from ..analysis.findings import HotStack, Query, SlowSpan
@@ -32,11 +32,11 @@ def request_lines(requests: "Sequence[SlowSpan]", style: Style) -> list[str]:
     """A line for each request, and one for its time and its trace."""
     lines = []
     for slow in requests:
-        queries = f", {slow.n_queries} queries" if slow.n_queries else ""
+        queries = f", {counted(slow.n_queries, 'query', 'queries')}" if slow.n_queries else ""
         error = style.red("  error") if slow.span.is_error else ""
         lines.append(f"{duration_text(slow.span.duration_ns):>10}  {style.bold(plain(slow.span.name))}{error}")
         split = text_of(slow.split) or "no samples"
-        lines.append(f"{_INDENT}{split}; {slow.n_spans} spans{queries}; trace {slow.span.id.trace_hex}")
+        lines.append(f"{_INDENT}{split}; {counted(slow.n_spans, 'span')}{queries}; trace {slow.span.id.trace_hex}")
     return lines
 
 
@@ -46,11 +46,12 @@ def query_lines(queries: "Sequence[Query]", style: Style) -> list[str]:
     for query in queries:
         p50, p95 = duration_text(query.percentile_ns(0.5)), duration_text(query.percentile_ns(0.95))
         lines.append(f"{duration_text(query.total_ns):>10}  {style.bold(plain(query.statement))}")
-        runs = f"{len(query.durations_ns)} runs, p50 {p50}, p95 {p95}, slowest {duration_text(query.durations_ns[-1])}"
+        runs = counted(len(query.durations_ns), "run")
+        times = f"p50 {p50}, p95 {p95}, slowest {duration_text(query.durations_ns[-1])}"
         many = f"; {query.most_in_one_request} in one request" if query.most_in_one_request > 1 else ""
-        lines.append(f"{_INDENT}{runs}{many}")
-        lines += [f"{_INDENT}by {plain(caller)}  ({n} runs)" for caller, n in query.callers[:3]]
-        lines += [f"{_INDENT}for {plain(name)}  ({n} runs)" for name, n in query.requests[:3]]
+        lines.append(f"{_INDENT}{runs}, {times}{many}")
+        lines += [f"{_INDENT}by {plain(caller)}  ({counted(n, 'run')})" for caller, n in query.callers[:3]]
+        lines += [f"{_INDENT}for {plain(name)}  ({counted(n, 'run')})" for name, n in query.requests[:3]]
         lines.append(f"{_INDENT}{style.dim('slowest: trace ' + query.slowest.span.id.trace_hex)}")
     return lines
 

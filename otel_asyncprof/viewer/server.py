@@ -169,7 +169,9 @@ class Viewer:
         try:
             return Store(self.options.database, self.options.limits)
         except (sqlite3.Error, OSError) as error:
-            raise CannotStart(f"{self.options.database} cannot be used: {error}; say another --db") from None
+            reason = getattr(error, "strerror", None) or error
+            step = "say another --db, or --db :memory: to keep nothing"
+            raise CannotStart(f"{self.options.database} cannot be used: {reason}; {step}") from None
 
     def _listen_grpc(self) -> str | None:
         options = self.options

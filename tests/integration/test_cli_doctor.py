@@ -29,7 +29,8 @@ def by_name(document: dict[str, Any]) -> dict[str, dict[str, str]]:
 def test_where_all_is_well_the_doctor_says_so_with_exit_status_0() -> None:
     """Every check is there, down to a sample that names its span, and to a receiver that takes profiles."""
     with Receiver() as receiver:
-        done = otel_asyncprof("doctor", "--json", OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
+        done = otel_asyncprof("doctor", "--json", **variables)
     document = json.loads(done.stdout)
     assert (done.returncode, done.stderr, document["ok"]) == (0, "", True), done.stdout
     assert [check["name"] for check in document["checks"]] == NAMES
@@ -89,6 +90,20 @@ def test_a_receiver_that_knows_no_profiles_is_a_problem(deaf_receiver: str, monk
     assert "--feature-gates=+service.profilesSupport" in result.next_step
 
 
+@pytest.mark.parametrize(("exporter", "outcome"), [("otlp", "note"), ("otlp_proto_http", "ok")])
+def test_a_protocol_that_a_distro_would_change_is_a_note(
+    exporter: str, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """opentelemetry-instrument with the distro sends gRPC to whatever port."""
+    for name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL"):
+        monkeypatch.delenv(name, raising=False)
+    with Receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        result = reach(exporter, ProfilerConfig(exporter=exporter))
+    assert result.outcome == outcome, result
+    assert result.next_step == ("set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" if outcome == "note" else "")
+
+
 def test_no_endpoint_and_no_receiver_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles may go to files alone."""
     for name in ("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
@@ -97,6 +112,22 @@ def test_no_endpoint_and_no_receiver_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     result = reach("otlp", ProfilerConfig())
     assert (result.outcome, result.next_step.partition(",")[0]) == ("note", "set OTEL_EXPORTER_OTLP_ENDPOINT")
     assert reach("file", ProfilerConfig()).detail == "profiles are not sent: OTEL_PROFILES_EXPORTER=file"
+
+
+def test_a_receiver_that_takes_only_grpc_is_found_at_its_default_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """opentelemetry-instrument with the distro sends there, nothing else does."""
+    for name in ("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(
+        "otel_asyncprof.cli.connection._connect", lambda endpoint: None if ":4317" in endpoint else "Connection refused"
+    )
+    result = reach("otlp", ProfilerConfig())
+    assert (result.outcome, result.detail) == (
+        "note",
+        "nothing listens at http://localhost:4318/v1development/profiles, but something does at http://localhost:4317",
+    )
+    assert result.next_step.startswith("set OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+    assert "no endpoint is set" in reach("otlp_proto_http", ProfilerConfig(exporter="otlp_proto_http")).detail
 
 
 def test_an_interpreter_that_is_not_supported_is_exit_status_4(monkeypatch: pytest.MonkeyPatch, capsys) -> None:

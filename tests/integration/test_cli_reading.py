@@ -15,6 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from recordings import QUERY, REQUEST, profiles, recording, span, traces
 
 from otel_asyncprof.cli import main
+from otel_asyncprof.cli.messages import Failure
 from otel_asyncprof.cli.output import Output
 from otel_asyncprof.formats.recording import Recording, read_recording, to_recording
 
@@ -45,13 +46,13 @@ def test_the_report_shows_requests_queries_and_stacks_without_colours(file: str,
         "",
         "Slowest requests",
         "   90.0 ms  GET /orders",
-        "            waiting 67%, blocked 21%, running 12%; 2 spans, 1 queries; trace 0102030405060708090a0b0c0d0e0f10",
+        "            waiting 67%, blocked 21%, running 12%; 2 spans, 1 query; trace 0102030405060708090a0b0c0d0e0f10",
         "",
         "Queries with the most time",
         "   80.0 ms  SELECT * FROM lines",
-        "            1 runs, p50 80.0 ms, p95 80.0 ms, slowest 80.0 ms",
-        f"            by {CALLER}  (1 runs)",
-        "            for GET /orders  (1 runs)",
+        "            1 run, p50 80.0 ms, p95 80.0 ms, slowest 80.0 ms",
+        f"            by {CALLER}  (1 run)",
+        "            for GET /orders  (1 run)",
         "            slowest: trace 0102030405060708090a0b0c0d0e0f10",
         "",
         "Stacks with the most time",
@@ -348,3 +349,11 @@ def test_the_whole_way_from_a_program_to_a_page_is_three_commands(tmp_path: Path
     assert "<module> (" in report.stdout
     page = otel_asyncprof("report", "-o", "a.html", "a.jsonl", cwd=tmp_path)
     assert (page.returncode, page.stderr) == (0, "otel-asyncprof: written a.html\n")
+
+
+def test_a_folder_that_is_read_only_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the file alone would not say where."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # to root all else is writable
+    with pytest.raises(Failure, match=rf"^a\.jsonl cannot be written: {tmp_path} is not writable$"):
+        Output(Path("a.jsonl"), "otlp-json", "wall").check()

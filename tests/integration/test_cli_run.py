@@ -345,6 +345,28 @@ def test_the_settings_in_effect_can_be_printed_without_secrets(capsys, monkeypat
     assert not any("secret" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "variable", "protocol"),
+    [
+        (["--endpoint", "http://host:4317"], "", "grpc"),
+        (["--endpoint", "http://host:4317/"], "", "grpc"),
+        (["--endpoint", "http://host:4318"], "", "http/protobuf"),
+        (["--endpoint", "https://host"], "", "http/protobuf"),
+        (["--endpoint", "http://host:4317"], "http/protobuf", "http/protobuf"),
+        (["--endpoint", "http://host:4318", "--protocol", "grpc"], "http/protobuf", "grpc"),
+    ],
+)
+def test_the_protocol_of_an_endpoint_is_that_of_its_port_unless_said(
+    arguments: list[str], variable: str, protocol: str, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """Whether a distro is installed, whose protocol is gRPC, makes no difference."""
+    from otel_asyncprof.cli import main
+
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", variable)
+    assert main(["run", *arguments, "--print-env"]) == 0
+    assert f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol}" in capsys.readouterr().out.splitlines()
+
+
 def test_with_an_endpoint_profiles_and_traces_are_sent_and_no_file_is_made(tmp_path: Path) -> None:
     """A run beside a receiver: what it gets belongs together."""
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
@@ -354,7 +376,7 @@ def test_with_an_endpoint_profiles_and_traces_are_sent_and_no_file_is_made(tmp_p
     from otel_asyncprof.formats.stack_sample import stack_samples
 
     with Receiver() as receiver:
-        options = ("--endpoint", receiver.endpoint, "--protocol", "http/protobuf", "--service-name", "orders")
+        options = ("--endpoint", receiver.endpoint, "--service-name", "orders")
         done = otel_asyncprof("run", *options, SHOP, cwd=tmp_path, OTEL_METRICS_EXPORTER="none")
     assert done.returncode == 0, done.stderr
     spans = {(span.id, span.service) for span in read_spans(map(TracesData.FromString, receiver.traces))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,9 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from integration.applications import INSTRUMENT
 from integration.command_line import COMMAND, PROGRAMS, TIMEOUT_SECONDS, environment, otel_asyncprof
 from recordings import REQUEST, span, traces
-from viewer_client import request, running_viewer
+from viewer_client import request, running_viewer, until
 
 from otel_asyncprof.cli import serve, view, viewer_options
 from otel_asyncprof.cli.messages import Failure
@@ -66,11 +68,30 @@ def test_serve_says_where_it_is_and_keeps_what_it_got(tmp_path: Path) -> None:
     assert said.splitlines()[:3] == [
         f"otel-asyncprof: page   {addresses['page']}      (Ctrl-C ends; data are kept in {database})",
         f"otel-asyncprof: OTLP   grpc {addresses['grpc']}   http {addresses['http']}",
-        f"otel-asyncprof: try    OTEL_EXPORTER_OTLP_ENDPOINT={addresses['http']} OTEL_ASYNCPROF_TIMELINE=true "
-        "your-program",
+        f"otel-asyncprof: try    OTEL_EXPORTER_OTLP_ENDPOINT={addresses['http']} "
+        "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_ASYNCPROF_TIMELINE=true your-program",
     ]
     with serving(XDG_DATA_HOME=str(tmp_path)) as (_, addresses):
         assert request(addresses["page"], "GET", "/api/status", None, {}).json["spans"] == 2
+
+
+def test_what_serve_says_to_try_works_under_the_distro(tmp_path: Path) -> None:
+    """The distro sends by gRPC unless it is told another protocol."""
+    program = tmp_path / "app.py"
+    program.write_text(
+        "from opentelemetry import trace\nwith trace.get_tracer('a').start_as_current_span('GET /'):\n    pass\n"
+    )
+    with serving("--db", ":memory:") as (process, addresses):
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if ": try " in line)
+        variables = dict(re.findall(r"(OTEL_\w+)=(\S+)", said))
+        subprocess.run(
+            [INSTRUMENT, sys.executable, str(program)],
+            env=environment(**variables, OTEL_METRICS_EXPORTER="none", OTEL_LOGS_EXPORTER="none"),
+            check=True,
+            timeout=TIMEOUT_SECONDS,
+        )
+        assert until(lambda: request(addresses["page"], "GET", "/api/status", None, {}).json["spans"] == 1)
 
 
 def test_off_loopback_the_token_is_said() -> None:

@@ -101,7 +101,7 @@ def test_without_its_options_the_plugin_does_nothing(folder: Path) -> None:
     ("option", "complaint"),
     [
         ("--asyncprof-max-block=soon", "--asyncprof-max-block: 'soon' is no time (30, 500ms, 10s, 5m, 1h)"),
-        ("--asyncprof-report=r.svg", "--asyncprof-report: the suffix of r.svg names no format"),
+        ("--asyncprof-report=r.svg", "--asyncprof-report: the suffix of r.svg names no format: use one of .otlp, "),
         ("--asyncprof-report=no/r.html", "--asyncprof-report: no/r.html cannot be written: there is no folder no"),
     ],
 )

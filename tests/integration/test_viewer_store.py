@@ -6,14 +6,14 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recordings import MS, TRACE, recording, span, traces
-from viewer_client import Client, running_viewer
+from viewer_client import Client, running_viewer, until
 
 from otel_asyncprof.formats.recording import Recording, to_recording
 from otel_asyncprof.viewer import api, reading
@@ -74,6 +74,16 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path.write_text("no database at all, but long enough to be looked at" * 100)
     with pytest.raises(CannotStart, match="cannot be used"):
         Viewer(ViewerOptions(database=str(path), ui_port=0, **NO_RECEIVERS))
+
+
+def test_a_database_where_nothing_can_be_made_is_one_clear_reason(tmp_path: Path) -> None:
+    """In place of a folder there is a file; :memory: needs none."""
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotStart) as refusal:
+        Viewer(ViewerOptions(database=str(tmp_path / "file" / "viewer.db"), ui_port=0, **NO_RECEIVERS))
+    assert str(refusal.value).endswith(
+        "viewer.db cannot be used: File exists; say another --db, or --db :memory: to keep nothing"
+    )
 
 
 def test_tables_of_an_older_viewer_are_made_anew(tmp_path: Path) -> None:
@@ -345,11 +355,3 @@ def test_a_recording_waits_until_there_is_room_for_it(monkeypatch: pytest.Monkey
     with running_viewer(**NO_RECEIVERS) as client:
         reply = client.page("POST", "/api/import", to_recording(recording()))
         assert (reply.status, reply.json) == (200, {"spans": 2, "samples": 11})
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Whether it comes true within a minute."""
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()

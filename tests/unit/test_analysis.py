@@ -41,10 +41,12 @@ def test_a_file_is_told_to_be_a_library_by_its_path(file: str, expected: bool) -
 
 
 def test_the_caller_is_the_applications_frame_nearest_to_the_leaf() -> None:
-    """Where the application has none, the leaf."""
+    """Where it has none, that of a package; asyncio alone calls nothing."""
     own, driver = Frame("fetch", "/app/a.py", 1, 1), Frame("run", "/env/lib/python3.12/site-packages/d.py", 1, 1)
     assert caller_in([own, driver, own, driver]) == own
-    assert caller_in([driver]) == driver
+    runner = Frame("Runner.run", "/usr/lib/python3.12/asyncio/runners.py", 1, 1)
+    assert caller_in([runner, driver, runner]) == driver
+    assert caller_in([runner]) is None
     assert caller_in([]) is None
 
 

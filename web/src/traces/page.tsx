@@ -170,7 +170,9 @@ function Empty() {
       </p>
       <pre>otel-asyncprof run --view app.py</pre>
       <p>or, for one that is started otherwise:</p>
-      <pre>OTEL_EXPORTER_OTLP_ENDPOINT={http} OTEL_ASYNCPROF_TIMELINE=true opentelemetry-instrument python app.py</pre>
+      <pre>
+        {`OTEL_EXPORTER_OTLP_ENDPOINT=${http} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf \\\nOTEL_ASYNCPROF_TIMELINE=true opentelemetry-instrument python app.py`}
+      </pre>
       <p>
         {now?.receivers.grpc ? `OTLP is received over HTTP at ${http} and over gRPC at ${now.receivers.grpc}. ` : `OTLP is received over HTTP at ${http}. `}
         Spans are sent every 5 seconds, profiles every 10.
