@@ -14,6 +14,12 @@
 
 static uint64_t bitmap_node_type, array_node_type;
 
+static uint64_t n_changes; /* written under the GIL, read by the sampler */
+
+uint64_t span_link_changes(void) { return __atomic_load_n(&n_changes, __ATOMIC_ACQUIRE); }
+
+void span_link_note_change(void) { __atomic_store_n(&n_changes, n_changes + 1, __ATOMIC_RELEASE); }
+
 static bool node_type_of(uint64_t context, uint64_t *type) {
     uint64_t vars, root;
     return context && safe_copy_word(&vars, context + layout.context_vars) && safe_copy_word(&root, vars + layout.hamt_root) &&

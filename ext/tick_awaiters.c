@@ -5,7 +5,6 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
-#include "otlp_encode.h"
 #include "safe_copy.h"
 
 /* For a task that nobody awaits (contract R5): the task in which its span was activated, if that one lives and is still inside the
@@ -78,13 +77,6 @@ static void check_awaiter(struct tick *tick, uint32_t position) {
         tick->stitch[position].unusable = true;
 }
 
-static uint32_t read_name(struct tick *tick, uint32_t position) {
-    char name[MAX_STRING_BYTES];
-    size_t size;
-    if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
-    return task_read_name(&tick->tasks.tasks[position], name, &size) ? tick_attribute(tick, name, size) : 0;
-}
-
 static void emit_task(struct tick *tick, uint32_t position) {
     const struct seen_task *seen = &tick->seen[position];
     struct stitched ways[MAX_PATHS];
@@ -93,7 +85,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
     uint64_t periods = 0;
     if (record && seen->state == STATE_RUNNING && n_ways) periods = thread_record_take_periods(record, tick->options.period_ns);
     struct emission emission = {
-        .task_name = read_name(tick, position),
+        .task_name = seen->name,
         .link = seen->link,
         .state = seen->state,
         .of_window = seen->sight != SIGHT_RUNNING,
