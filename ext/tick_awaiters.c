@@ -25,14 +25,11 @@ static uint32_t find_spawner(struct tick *tick, uint32_t position) {
                : NO_TASK;
 }
 
-/* What awaited a task that has ended since it was met has gone on, and may be no more. */
-static bool has_ended(const struct tick *tick, uint32_t position) {
-    const struct task *met = &tick->tasks.tasks[position];
-    uint64_t coroutine;
-    uint32_t state;
-    if (!safe_copy_half(&state, met->address + layout.future_state)) return true;
-    if (!safe_copy_word(&coroutine, met->address + layout.task_coroutine)) return true;
-    return state != layout.future_pending || coroutine != met->coroutine;
+/* What awaits a task is found by its callbacks, which may be those of one that had its address before. What awaited a task that has
+   ended since has gone on, and may be no more. */
+static bool has_callbacks(const struct task *met) {
+    uint64_t callback0;
+    return safe_copy_word(&callback0, met->address + layout.future_callback0) && callback0 == met->callback0 && task_lives(met);
 }
 
 static void find_awaiters(struct tick *tick, uint32_t position) {
@@ -53,7 +50,9 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
         uint32_t spawner = find_spawner(tick, position);
         if (spawner != NO_TASK) parents[n_parents++] = spawner;
         tick->seen[position].is_spawned = n_parents;
-        tick->stitch[position].unusable |= has_ended(tick, position);
+        tick->stitch[position].unusable |= !task_lives(&tick->tasks.tasks[position]);
+    } else if (tick->seen[position].sight == SIGHT_SUSPENDED) {
+        tick->stitch[position].unusable |= !has_callbacks(&tick->tasks.tasks[position]);
     }
     if (safe_copy_faults() != faults) { /* it may have another awaiter than what was found, and its stack another root */
         drop_count(DROP_unreadable_memory);

@@ -139,3 +139,11 @@ def spans_of(samples: list[Sample]) -> set[int]:
 
 def spans_in(samples: list[Sample], function: str) -> set[int]:
     return {sample.span_id for sample in samples if function in sample.names}
+
+
+def test_what_is_called_within_a_span_of_a_moment_is_linked_to_it(run_once: RunTarget) -> None:
+    """Between two looks at the link, which are the same, the span may have come and gone."""
+    profile = run_once("short_spans", capture="own", rate=1000)
+    span = profile.report["span"]
+    assert {sample.span_id for sample in profile.with_function("inside")} == {span}
+    assert {sample.span_id for sample in profile.with_function("outside")} == {0}
