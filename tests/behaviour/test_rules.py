@@ -159,14 +159,15 @@ def numbered(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def test_no_sample_mixes_tasks_that_had_one_address(run_once: RunTarget) -> None:
-    """Frames, names, awaiting tasks and spans are of one kind, however soon the next task has the memory of the last."""
+    """Frames, names, awaiting tasks and spans are of one kind, also when the next task has the memory of the last."""
     profile = run_once("bound_tasks", capture="own", rate=1000)
     looked_at = profile.select(lambda sample: bool(numbered(sample.names)))
     assert {numbered(sample.names)[0][0] for sample in looked_at} >= set(CONSTRUCTS)
     mixed = []
     for sample in looked_at:
         assert sample.task_name
-        kinds = {kind for _, kind in numbered([*sample.names, sample.task_name])}  # create_task() names it Task-N first
+        # A task may still have the name Task-N, which create_task() gives it first.
+        kinds = {kind for _, kind in numbered([*sample.names, sample.task_name])}
         is_stranger = "main" in sample.names and numbered(sample.names)[0][0] not in CONSTRUCTS
         if is_stranger or kinds != {str(profile.report["kinds"].get(str(sample.span_id)))}:
             mixed.append((sample.task_name, sample.names, sample.span_id))

@@ -1,11 +1,10 @@
-"""Short tasks of many kinds: functions, names, awaiting tasks and spans of one kind bear its number, so that each mixture shows."""
+"""Short tasks of many kinds: functions, names, awaiting tasks and spans bear the number of their kind."""
 
 import asyncio
 import contextvars
 import time
 
 from opentelemetry import context, trace
-
 from targets.support import REPORT, phase, tracer
 
 KINDS = 24

@@ -1,9 +1,8 @@
-"""A span that is current for a moment only, over and over, with one function called inside of it and another outside."""
+"""A span that is current for a moment only, over and over: one function is called within it, another outside."""
 
 import time
 
 from opentelemetry import context, trace
-
 from targets.support import REPORT, phase, tracer
 
 SECONDS = 2.0
