@@ -25,11 +25,11 @@ static uint32_t find_spawner(struct tick *tick, uint32_t position) {
                : NO_TASK;
 }
 
-/* What awaits a task is found by its callbacks, which may be those of one that had its address before. What awaited a task that has
-   ended since has gone on, and may be no more. */
+/* What awaits a task is found by its callbacks, which may be those of one that had its address before. A task that ends gives them up,
+   and what awaited it has gone on, and may be no more. */
 static bool has_callbacks(const struct task *met) {
     uint64_t callback0;
-    return safe_copy_word(&callback0, met->address + layout.future_callback0) && callback0 == met->callback0 && task_lives(met);
+    return safe_copy_word(&callback0, met->address + layout.future_callback0) && callback0 == met->callback0;
 }
 
 static void find_awaiters(struct tick *tick, uint32_t position) {
