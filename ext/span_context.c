@@ -164,8 +164,8 @@ static void show(PyObject *context) {
 static PyObject *attach(PyObject *object, PyObject *context) {
     PyObject *view = view_or_context(as_runtime(object), context, NULL, true);
     if (view == NULL) return NULL;
-    PyObject *token = context_var_set(as_runtime(object)->context_var, view);
     span_link_note_change();
+    PyObject *token = context_var_set(as_runtime(object)->context_var, view);
     if (thread_context_is_on && token != NULL) show(view);
     Py_DECREF(view);
     return token;

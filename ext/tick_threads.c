@@ -122,7 +122,7 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
                         struct seen_link *link, uint64_t *task) {
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct moment before, after;
-        uint64_t changes = span_link_changes();
+        uint64_t changes = span_link_changes(thread->ident);
         reading_check();
         if (!read_moment(thread, loop, &before)) continue;
         struct seen_link first = tick_read_link(tick, before.context);
@@ -131,8 +131,12 @@ static bool read_thread(struct tick *tick, const struct thread_state *thread, ui
         *link = tick_read_link(tick, before.context);
         if (!read_moment(thread, loop, &after) || !complete_stack(tick, &before, &after, n_raw)) continue;
         *task = after.task;
-        if (!is_one_moment(&before, &after, attempt) || first.link != link->link || span_link_changes() != changes) continue;
-        if (!loop || before.task || still_runs(tick, thread, &before, *n_raw)) return true;
+        if (!is_one_moment(&before, &after, attempt)) continue;
+        if (loop && !before.task && !still_runs(tick, thread, &before, *n_raw)) continue;
+        if (first.link == link->link && span_link_changes(thread->ident) == changes) return true;
+        if (attempt < MAX_ATTEMPTS / 2) continue;
+        *link = (struct seen_link){0}; /* spans come and go all the time: rather none than another */
+        return true;
     }
     drop_count(DROP_torn_stack);
     return false;
