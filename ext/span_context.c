@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cpython/layout.h"
+#include "span_link.h"
 #include "span_objects.h"
 #include "thread_context.h"
 
@@ -163,6 +164,7 @@ static void show(PyObject *context) {
 static PyObject *attach(PyObject *object, PyObject *context) {
     PyObject *view = view_or_context(as_runtime(object), context, NULL, true);
     if (view == NULL) return NULL;
+    span_link_note_change();
     PyObject *token = context_var_set(as_runtime(object)->context_var, view);
     if (thread_context_is_on && token != NULL) show(view);
     Py_DECREF(view);
@@ -180,6 +182,7 @@ static PyObject *get_current(PyObject *object, PyObject *Py_UNUSED(unused)) {
 static PyObject *detach(PyObject *object, PyObject *token) {
     struct runtime_context *self = as_runtime(object);
     PyObject *context = NULL, *view = NULL, *unused = NULL;
+    span_link_note_change();
     if (context_var_reset(self->context_var, token) < 0 || context_var_get(self->context_var, NULL, &context) < 0) return NULL;
     bool plain = context != NULL && Py_TYPE(context) == span_context_type && PyDict_Size(context) != 0, failed = false;
     if (plain) {

@@ -1,5 +1,6 @@
 #include "span_link.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "cpython/layout.h"
@@ -11,8 +12,26 @@
 #define MAX_LEVELS 8      /* 32 hash bits, 5 a level, and one for collisions */
 #define MAX_COLLISIONS 16
 #define LEVEL_BITS 5
+#define CHANGE_PLACES 64
+#define STACK_PAGE_BITS 12 /* a thread's ident lies on its stack, at the same place of a page as that of most others */
 
 static uint64_t bitmap_node_type, array_node_type;
+
+/* Written under the GIL, read by the sampler. Other threads with the same place only cost another look. */
+static uint64_t n_changes[CHANGE_PLACES];
+
+static uint64_t *changes_of(uint64_t thread_ident) { return &n_changes[(thread_ident >> STACK_PAGE_BITS) % CHANGE_PLACES]; }
+
+uint64_t span_link_changes(uint64_t thread_ident) {
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after what was read so far */
+    return __atomic_load_n(changes_of(thread_ident), __ATOMIC_ACQUIRE);
+}
+
+void span_link_note_change(void) {
+    uint64_t *changes = changes_of((uint64_t)pthread_self());
+    __atomic_store_n(changes, *changes + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* before the change */
+}
 
 static bool node_type_of(uint64_t context, uint64_t *type) {
     uint64_t vars, root;

@@ -19,6 +19,11 @@ bool span_link_read(uint64_t context, struct span_view *view);
 #define SPAN_LINK_STEPS 5
 void span_link_prefetch(unsigned step, uint64_t *cursors, unsigned count);
 
+/* How often a span has become current in the thread, or is no more: a link that was read twice may have been another in between. Noted
+   by the thread itself, under the GIL, before each change. */
+uint64_t span_link_changes(uint64_t thread_ident);
+void span_link_note_change(void);
+
 /* The name that the local root's span had when it was activated. text must hold MAX_STRING_BYTES. */
 bool span_link_root_name(const struct span_view *view, char *text, size_t *size);
 

@@ -49,6 +49,9 @@ uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t corout
 
 bool task_read(uint64_t address, struct task *task);
 
+/* Whether the task that was read is still there: when it ends, another one is soon at its address. */
+bool task_lives(const struct task *task);
+
 /* 3.14: who awaits a future or a task, as asyncio has noted it. */
 bool future_read_awaited_by(uint64_t future, uint64_t *awaited_by, bool *is_set);
 

@@ -167,6 +167,13 @@ uint32_t tick_attribute(struct tick *tick, char *text, size_t size) {
     return stack_table_string(tick->stacks, text, size);
 }
 
+uint32_t tick_read_name(struct tick *tick, uint32_t position) {
+    char name[MAX_STRING_BYTES];
+    size_t size;
+    if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
+    return task_read_name(&tick->tasks.tasks[position], name, &size) ? tick_attribute(tick, name, size) : 0;
+}
+
 struct seen_link tick_read_link(struct tick *tick, uint64_t context) {
     struct span_view view;
     struct link link;

@@ -71,6 +71,7 @@ struct seen_task {
     bool awaits_tasks, has_fixed_parent, is_awaiter;
     bool is_spawned;         /* its parent is only the task in which its span was activated (contract R5) */
     uint32_t first_location; /* in the pool */
+    uint32_t name;           /* string id; read with the stack */
     uint32_t record;         /* of the thread it runs on, for its CPU time; NO_RECORD when it does not run */
     uint32_t loop;           /* position in loops; NO_LOOP when its loop does not run */
     struct seen_link link;
@@ -182,6 +183,9 @@ void tick_emit_tasks(struct tick *tick);
 
 /* For the steps: the position of the task at an address, met in this tick; NO_TASK when there is none. */
 uint32_t tick_meet(struct tick *tick, uint64_t address);
+
+/* For the steps: the string id of a task's name. */
+uint32_t tick_read_name(struct tick *tick, uint32_t position);
 
 /* For the steps: reads the lists of tasks, once in a tick. False when that could not be done, wholly. */
 bool tick_read_list(struct tick *tick);

@@ -5,7 +5,6 @@
 
 #include "cpython/layout.h"
 #include "drop.h"
-#include "otlp_encode.h"
 #include "safe_copy.h"
 
 /* For a task that nobody awaits (contract R5): the task in which its span was activated, if that one lives and is still inside the
@@ -26,14 +25,11 @@ static uint32_t find_spawner(struct tick *tick, uint32_t position) {
                : NO_TASK;
 }
 
-/* What awaited a task that has ended since it was met has gone on, and may be no more. */
-static bool has_ended(const struct tick *tick, uint32_t position) {
-    const struct task *met = &tick->tasks.tasks[position];
-    uint64_t coroutine;
-    uint32_t state;
-    if (!safe_copy_half(&state, met->address + layout.future_state)) return true;
-    if (!safe_copy_word(&coroutine, met->address + layout.task_coroutine)) return true;
-    return state != layout.future_pending || coroutine != met->coroutine;
+/* What awaits a task is found by its callbacks, which may be those of one that had its address before. A task that ends gives them up,
+   and what awaited it has gone on, and may be no more. */
+static bool has_callbacks(const struct task *met) {
+    uint64_t callback0;
+    return safe_copy_word(&callback0, met->address + layout.future_callback0) && callback0 == met->callback0;
 }
 
 static void find_awaiters(struct tick *tick, uint32_t position) {
@@ -54,7 +50,9 @@ static void find_awaiters(struct tick *tick, uint32_t position) {
         uint32_t spawner = find_spawner(tick, position);
         if (spawner != NO_TASK) parents[n_parents++] = spawner;
         tick->seen[position].is_spawned = n_parents;
-        tick->stitch[position].unusable |= has_ended(tick, position);
+        tick->stitch[position].unusable |= !task_lives(&tick->tasks.tasks[position]);
+    } else if (tick->seen[position].sight == SIGHT_SUSPENDED) {
+        tick->stitch[position].unusable |= !has_callbacks(&tick->tasks.tasks[position]);
     }
     if (safe_copy_faults() != faults) { /* it may have another awaiter than what was found, and its stack another root */
         drop_count(DROP_unreadable_memory);
@@ -78,13 +76,6 @@ static void check_awaiter(struct tick *tick, uint32_t position) {
         tick->stitch[position].unusable = true;
 }
 
-static uint32_t read_name(struct tick *tick, uint32_t position) {
-    char name[MAX_STRING_BYTES];
-    size_t size;
-    if (!(tick->options.attributes & ATTRIBUTE_TASK_NAME)) return 0;
-    return task_read_name(&tick->tasks.tasks[position], name, &size) ? tick_attribute(tick, name, size) : 0;
-}
-
 static void emit_task(struct tick *tick, uint32_t position) {
     const struct seen_task *seen = &tick->seen[position];
     struct stitched ways[MAX_PATHS];
@@ -93,7 +84,7 @@ static void emit_task(struct tick *tick, uint32_t position) {
     uint64_t periods = 0;
     if (record && seen->state == STATE_RUNNING && n_ways) periods = thread_record_take_periods(record, tick->options.period_ns);
     struct emission emission = {
-        .task_name = read_name(tick, position),
+        .task_name = seen->name,
         .link = seen->link,
         .state = seen->state,
         .of_window = seen->sight != SIGHT_RUNNING,

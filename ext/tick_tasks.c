@@ -44,8 +44,8 @@ static uint32_t find_loop(const struct tick *tick, uint64_t loop) {
     return NO_LOOP;
 }
 
-/* The walk is done: what does it say? Reads stack and link of one moment, as the walk is confirmed after the link was read. False
-   when the task has moved meanwhile. */
+/* The walk is done: what does it say? Reads stack, link and name of one moment, as the walk and the task are confirmed after these were
+   read. False when the task has moved meanwhile. */
 static bool take_chain(struct tick *tick, uint32_t position, const struct await_chain *chain) {
     const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
@@ -59,7 +59,8 @@ static bool take_chain(struct tick *tick, uint32_t position, const struct await_
         drop_count(DROP_unreadable_memory);
         seen->awaits_tasks = true;
     }
-    if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain)) return false;
+    if (seen->in_window && !seen->awaits_tasks) seen->name = tick_read_name(tick, position);
+    if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain) || !task_lives(task)) return false;
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;
@@ -105,7 +106,7 @@ static void look_again(struct tick *tick, uint32_t position) {
         struct await_chain chain = {.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
         struct task now;
         if (!task_read(tick->tasks.tasks[position].address, &now)) break;
-        if (now.state != layout.future_pending || !now.coroutine) return drop_count(DROP_moved_task); /* it has ended */
+        if (!task_lives(&tick->tasks.tasks[position])) return drop_count(DROP_moved_task); /* it has ended */
         tick->tasks.tasks[position] = now;
         coroutine_walk(&chain, now.coroutine);
         if (chain.state != CHAIN_EXECUTING) {

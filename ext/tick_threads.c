@@ -73,8 +73,11 @@ static bool still_runs(const struct tick *tick, const struct thread_state *threa
     return !n_coroutines || (read_switches(thread, &switches) && switches == before->switches);
 }
 
-static bool is_one_moment(const struct moment *before, const struct moment *after) {
-    return before->context == after->context && before->task == after->task;
+/* Context and task may be the same again after others: that a thread has not entered or left a context since tells. One that does all
+   the time is not let go for that: giving up would hide the busiest code. */
+static bool is_one_moment(const struct moment *before, const struct moment *after, unsigned attempt) {
+    return before->context == after->context && before->task == after->task &&
+           (before->switches == after->switches || attempt >= MAX_ATTEMPTS / 2);
 }
 
 /* A task that runs has its coroutine on the stack. Sync code that runs in a greenlet for the task has a stack of its own, to which the
@@ -90,42 +93,61 @@ static bool has_coroutine(const struct tick *tick, size_t n_raw, uint64_t corout
     return false;
 }
 
+/* What is known of a task when it is met a second time may be that of one which had its address before. */
+static void read_again(struct tick *tick, uint32_t position) {
+    struct seen_task *seen = &tick->seen[position];
+    struct task *task = &tick->tasks.tasks[position], now;
+    if (!task_read(task->address, &now)) return;
+    seen->eager &= now.coroutine == task->coroutine && now.context == task->context && now.name == task->name;
+    *task = now;
+}
+
 /* Meets the task while it lives. One that has ended since its stack was read is not met any more, or another one that is at its address
-   by now: its frames would pass for those of a callback. Nor would those that await it be found. */
-static bool meet_on_stack(struct tick *tick, const struct moment *moment, size_t n_raw) {
-    if (!moment->task) return true;
+   by now: its frames would pass for those of a callback. Nor would those that await it be found. caught: the task that the stack is
+   read for; NO_TASK = whichever runs. */
+static bool meet_on_stack(struct tick *tick, const struct moment *moment, size_t n_raw, uint32_t caught) {
+    if (!moment->task || (caught != NO_TASK && tick->tasks.tasks[caught].address != moment->task)) return true;
     uint64_t faults = safe_copy_faults();
-    uint32_t position = tick_meet(tick, moment->task);
-    if (position != NO_TASK && tick->tasks.tasks[position].coroutine == moment->coroutine) return true;
+    uint32_t before = tick->tasks.count, position = tick_meet(tick, moment->task);
+    if (position != NO_TASK && position < before && tick->seen[position].sight == SIGHT_NONE) read_again(tick, position);
+    if (position != NO_TASK && tick->tasks.tasks[position].coroutine == moment->coroutine) {
+        tick->seen[position].name = tick_read_name(tick, position);
+        return task_lives(&tick->tasks.tasks[position]);
+    }
     return safe_copy_faults() == faults && !(moment->coroutine && has_coroutine(tick, n_raw, moment->coroutine));
 }
 
 /* Stack, link and task of one moment: the link and the task are read before and after the stack, and both readings must agree. */
-static bool read_thread(struct tick *tick, const struct thread_state *thread, uint64_t loop, bool meets, size_t *n_raw,
+static bool read_thread(struct tick *tick, const struct thread_state *thread, uint64_t loop, uint32_t caught, size_t *n_raw,
                         struct seen_link *link, uint64_t *task) {
     for (unsigned attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct moment before, after;
+        uint64_t changes = span_link_changes(thread->ident);
         reading_check();
         if (!read_moment(thread, loop, &before)) continue;
         struct seen_link first = tick_read_link(tick, before.context);
         if (!unwind_thread(thread, &tick->unwind, n_raw)) return false;
+        if (!meet_on_stack(tick, &before, *n_raw, caught)) continue;
+        *link = tick_read_link(tick, before.context);
         if (!read_moment(thread, loop, &after) || !complete_stack(tick, &before, &after, n_raw)) continue;
-        *link = tick_read_link(tick, after.context);
         *task = after.task;
-        if (!is_one_moment(&before, &after) || first.link != link->link) continue;
+        if (!is_one_moment(&before, &after, attempt)) continue;
         if (loop && !before.task && !still_runs(tick, thread, &before, *n_raw)) continue;
-        if (!meets || meet_on_stack(tick, &before, *n_raw)) return true;
+        if (first.link == link->link && span_link_changes(thread->ident) == changes) return true;
+        if (attempt < MAX_ATTEMPTS / 2) continue;
+        *link = (struct seen_link){0}; /* spans come and go all the time: rather none than another */
+        return true;
     }
     drop_count(DROP_torn_stack);
     return false;
 }
 
-/* The same with the stack resolved, in tick->frames. meets: the task enters the tick's table. */
-static bool read_stack(struct tick *tick, const struct thread_state *thread, uint64_t loop, bool meets, uint32_t *count,
+/* The same with the stack resolved, in tick->frames. */
+static bool read_stack(struct tick *tick, const struct thread_state *thread, uint64_t loop, uint32_t caught, uint32_t *count,
                        struct seen_link *link, uint64_t *task) {
     size_t n_raw = 0;
     *count = 0;
-    if (!read_thread(tick, thread, loop, meets, &n_raw, link, task)) return false;
+    if (!read_thread(tick, thread, loop, caught, &n_raw, link, task)) return false;
     *count = resolve(tick, n_raw);
     /* Garbage: a frame of another moment got into the copy, and the whole is no stack that ever was. A frame whose code could not be
        read stands for itself, but does not tell where in a loop's stack the loop begins. */
@@ -142,7 +164,7 @@ bool tick_catch_running(struct tick *tick, uint32_t position) {
     uint32_t count;
     for (size_t i = 0; loop && i < tick->n_threads; i++) {
         if (tick->threads[i].ident != loop->thread_ident) continue;
-        if (!read_stack(tick, &tick->threads[i], loop->loop, false, &count, &link, &task)) return false;
+        if (!read_stack(tick, &tick->threads[i], loop->loop, position, &count, &link, &task)) return false;
         if (task != tick->tasks.tasks[position].address || !tick_keep_running(tick, position, count)) return false;
         seen = &tick->seen[position];
         seen->sight = SIGHT_CAUGHT;
@@ -200,7 +222,7 @@ static void look_at_thread(struct tick *tick, const struct thread_state *thread)
     }
     uint64_t task = 0;
     if (sight.loop && !tick->loops_known) return lose_loop(tick, sight.loop);
-    bool whole = read_stack(tick, thread, sight.loop, true, &sight.count, &sight.link, &task);
+    bool whole = read_stack(tick, thread, sight.loop, NO_TASK, &sight.count, &sight.link, &task);
     sight.on_cpu = thread_record_on_cpu(record, threads_gil_holder() == thread->address, used_ns, tick->elapsed_ns);
     record->rested &= !sight.on_cpu && whole && sight.count && !has_frame(tick, sight.count, FRAME_SYNTHETIC);
     if (!whole) return lose_loop(tick, sight.loop); /* runs no Python, or ran too fast */

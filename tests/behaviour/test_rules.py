@@ -2,11 +2,13 @@
 
 import re
 import sys
+from collections.abc import Iterable
 
 import pytest
 from assertions import RunTarget
 
 ENTRY = ("<module>", "start_target")
+CONSTRUCTS = ("awaiting", "gathering", "shielding", "waiting", "limiting", "grouping", "iterating")
 MACHINERY = ("Runner.run", "BaseEventLoop.run_until_complete", "BaseEventLoop.run_forever", "BaseEventLoop._run_once")
 eager_only = pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with CPython 3.12")
 
@@ -150,3 +152,23 @@ def test_a_task_that_ends_while_it_is_looked_at_is_no_callback(run_once: RunTarg
     looked_at = profile.names(profile.select(lambda sample: sample.leaf == "one_step"))
     assert ("<module>", "start_target", "run", "<frames omitted>", "run", "main", "several", "one_step") in looked_at
     assert {names for names in looked_at if "Handle._run" in names} == set()
+
+
+def numbered(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(found[1], found[2]) for name in names if (found := re.fullmatch(r"([a-z]+)_(\d+)", name))]
+
+
+def test_no_sample_mixes_tasks_that_had_one_address(run_once: RunTarget) -> None:
+    """Frames, names, awaiting tasks and spans are of one kind, also when the next task has the memory of the last."""
+    profile = run_once("bound_tasks", capture="own", rate=1000)
+    looked_at = profile.select(lambda sample: bool(numbered(sample.names)))
+    assert {numbered(sample.names)[0][0] for sample in looked_at} >= set(CONSTRUCTS)
+    mixed = []
+    for sample in looked_at:
+        assert sample.task_name
+        # A task may still have the name Task-N, which create_task() gives it first.
+        kinds = {kind for _, kind in numbered([*sample.names, sample.task_name])}
+        is_stranger = "main" in sample.names and numbered(sample.names)[0][0] not in CONSTRUCTS
+        if is_stranger or kinds != {str(profile.report["kinds"].get(str(sample.span_id)))}:
+            mixed.append((sample.task_name, sample.names, sample.span_id))
+    assert mixed == []
