@@ -17,20 +17,26 @@
 
 static uint64_t bitmap_node_type, array_node_type;
 
+#ifdef __SANITIZE_THREAD__ /* which knows no fences, and sees the atomic accesses beside them */
+#define FENCE()
+#else
+#define FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)
+#endif
+
 /* Written under the GIL, read by the sampler. Other threads with the same place only cost another look. */
 static uint64_t n_changes[CHANGE_PLACES];
 
 static uint64_t *changes_of(uint64_t thread_ident) { return &n_changes[(thread_ident >> STACK_PAGE_BITS) % CHANGE_PLACES]; }
 
 uint64_t span_link_changes(uint64_t thread_ident) {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* after what was read so far */
+    FENCE(); /* after what was read so far */
     return __atomic_load_n(changes_of(thread_ident), __ATOMIC_ACQUIRE);
 }
 
 void span_link_note_change(void) {
     uint64_t *changes = changes_of((uint64_t)pthread_self());
-    __atomic_store_n(changes, *changes + 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE); /* before the change */
+    __atomic_store_n(changes, __atomic_load_n(changes, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    FENCE(); /* before the change */
 }
 
 static bool node_type_of(uint64_t context, uint64_t *type) {

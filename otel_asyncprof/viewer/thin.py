@@ -26,7 +26,10 @@ class Facts:
 def explanation(facts: Facts) -> tuple[str, str] | None:
     """A reason and a sentence; None when there is nothing to explain."""
     period = facts.period_ns or NO_PERIOD_NS
-    runs = f"{facts.runs_with_samples:,} of {facts.runs:,} runs of this operation have stacks"
+    runs = (
+        f" {facts.runs_with_samples:,} of {facts.runs:,} runs of this operation have stacks" if facts.runs > 1 else ""
+    )
+    step = runs and f"{runs}: {_STEP}."
     if facts.samples == 0:
         if facts.now_ns - facts.ended_ns < STILL_ARRIVING_NS:
             return "still_arriving", "Its samples may still be on their way: profiles are sent every few seconds."
@@ -39,16 +42,17 @@ def explanation(facts: Facts) -> tuple[str, str] | None:
         if facts.duration_ns < 2 * period:
             return (
                 "too_short",
-                f"This span lasted {_ms(facts.duration_ns)}; a look is taken every {_ms(period)}. {runs}: {_STEP}.",
+                f"This span lasted {_ms(facts.duration_ns)}; a look is taken every {_ms(period)}.{step}",
             )
         return (
             "not_linked",
             "The process was profiled, but no sample is linked to this span: it was not current in any task or "
-            f"thread, or all its time belongs to spans below it. {runs}.",
+            f"thread, or all its time belongs to spans below it.{runs and runs + '.'}",
         )
     if facts.samples < FEW_SAMPLES:
-        looks = f"Only {facts.samples} looks at this span ({_ms(facts.duration_ns)} at one every {_ms(period)})"
-        return "few_samples", f"{looks}: shares are rough. {runs}: {_STEP}."
+        looks = "1 look" if facts.samples == 1 else f"{facts.samples} looks"
+        span = f"this span ({_ms(facts.duration_ns)} at one every {_ms(period)})"
+        return "few_samples", f"Only {looks} at {span}: shares are rough.{step}"
     if not facts.timeline:
         return (
             "no_timeline",

@@ -97,7 +97,8 @@ ENOUGH = Facts(
         ({"samples": 0, "now_ns": 2000 * MS}, "still_arriving", "on their way"),
         ({"samples": 0, "has_profile": False}, "no_profile", "OTEL_ASYNCPROF_ENABLED"),
         ({"samples": 0}, "not_linked", "no sample is linked"),
-        ({"samples": 2}, "few_samples", "Only 2 looks"),
+        ({"samples": 2}, "few_samples", "Only 2 looks at this span"),
+        ({"samples": 1}, "few_samples", "Only 1 look at this span"),
         ({"timeline": False}, "no_timeline", "OTEL_ASYNCPROF_TIMELINE=true"),
     ],
 )
@@ -107,6 +108,15 @@ def test_thin_data_explain_themselves(change: dict[str, object], reason: str, wo
     assert found is not None
     assert found[0] == reason
     assert words in found[1]
+
+
+@pytest.mark.parametrize("change", [{"samples": 2}, {"samples": 0}, {"samples": 0, "duration_ns": 3 * MS}])
+def test_other_runs_are_spoken_of_once_and_only_when_there_are_some(change: dict[str, object]) -> None:
+    """Of the only run it would be no news."""
+    sentences = [explanation(replace(ENOUGH, runs=runs, runs_with_samples=1, **change)) for runs in (412, 1)]
+    counts = [found and found[1].count(" runs of this operation have stacks") for found in sentences]
+    assert counts == [1, 0]
+    assert all(found and found[1].endswith(".") for found in sentences)
 
 
 def test_enough_data_need_no_explanation() -> None:

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Comparison, Extent, SpanDetail, Status, TraceList } from "../src/api";
-import { chosen, functions, type Sample, sandwich, splitOf, tree } from "./stacks.ts";
+import { chosen, functions, type Sample, sandwich, splitOf, thin, tree } from "./stacks.ts";
 import { ATTACK, BEGIN_US, HOLDERS, LANES, NO_HOLDERS, OPERATIONS, QUERIES, ROWS, samplesOf, TRACES } from "./world.ts";
 
 const STATIC = new URL("../../otel_asyncprof/viewer/static/", import.meta.url);
@@ -37,7 +37,7 @@ function detail(traceId: string, spanId: string): SpanDetail | null {
   if (!span) return null;
   return {
     ...span, trace_id: traceId, trace_state: "", status_message: "", attributes: { "http.route": ATTACK, "db.system": "postgresql" }, resource: { "service.name": "shop" }, scope: "driver 1.0",
-    events: [], links: [], stacktrace: null, thin: null, same_operation: { runs: 602, p50_us: 310_000, p95_us: 1_720_000, max_us: 1_840_000 },
+    events: [], links: [], stacktrace: null, thin: thin(span.samples), same_operation: { runs: 602, p50_us: 310_000, p95_us: 1_720_000, max_us: 1_840_000 },
   };
 }
 

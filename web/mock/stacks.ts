@@ -1,5 +1,5 @@
 // Samples written by hand, and the trees and tables that a server makes of them.
-import type { FunctionRow, Functions, Sandwich, Split, Stacks, State } from "../src/api";
+import type { FunctionRow, Functions, Sandwich, Split, Stacks, State, Thin } from "../src/api";
 
 type FrameRow = Stacks["frames"][number];
 type Place = [frame: FrameRow, line: number];
@@ -121,8 +121,21 @@ export function tree(samples: Sample[], query: URLSearchParams, duration: number
     matches: { nodes: nodes.match.filter(Boolean).length, us, share: total ? us / total : 0 },
     find_error: find && find.includes("(") && !find.includes(")") ? "missing ), unterminated subpattern" : null,
     split: splitOf(samples, Math.max(duration, total)),
-    thin: total > 0 ? null : { reason: "too_short", text: "This span lasted 3 ms; the profiler looks every 10 ms.", runs_of_operation: 412, runs_with_samples: 38 },
+    thin: thin(nodes.samples[0]!),
   };
+}
+
+const FEW_SAMPLES = 5;
+
+/** Why there are no or few stacks, as the server says it. */
+export function thin(samples: number): Thin | null {
+  if (samples >= FEW_SAMPLES) return null;
+  const [reason, text] =
+    samples > 0
+      ? (["few_samples", `Only ${samples} looks at this span (40 ms at one every 10 ms): shares are rough.`] as const)
+      : (["too_short", "This span lasted 3 ms; a look is taken every 10 ms."] as const);
+  const runs = "38 of 412 runs of this operation have stacks: the operation's profile has what was seen in all of its runs.";
+  return { reason, text: `${text} ${runs}`, runs_of_operation: 412, runs_with_samples: 38 };
 }
 
 export function functions(samples: Sample[], query: URLSearchParams): Functions {

@@ -48,6 +48,32 @@ export function timeOfDay(us: number): string {
   return new Date(us / 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
+const DAY_S = 86_400;
+const TIME_STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, DAY_S];
+
+/** Marks of an axis of time at round times of the local clock: `most` or one more, no two with the same text. */
+export function timeMarks(from: number, until: number, most: number): { us: number; text: string }[] {
+  const seconds = (until - from) / 1e6;
+  const step_s = TIME_STEPS_S.find((step) => seconds / step <= most) ?? Math.ceil(seconds / most / DAY_S) * DAY_S;
+  const behindUtc = (us: number) => new Date(us / 1000).getTimezoneOffset() * 6e7; // another one in summer
+  const text = seconds < DAY_S ? timeOfDay : step_s < DAY_S ? dayAndTime : day;
+  const marks: { us: number; text: string }[] = [];
+  const step = step_s * 1e6;
+  for (let local = Math.ceil((from - behindUtc(from)) / step) * step; ; local += step) {
+    const us = local + behindUtc(local + behindUtc(from));
+    if (us > until) return marks;
+    marks.push({ us, text: text(us) });
+  }
+}
+
+function dayAndTime(us: number): string {
+  return new Date(us / 1000).toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
+function day(us: number): string {
+  return new Date(us / 1000).toLocaleDateString([], { dateStyle: "medium" });
+}
+
 export function dateAndTime(us: number): string {
   return new Date(us / 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 }

@@ -7,7 +7,24 @@ let root = null, top_ = null, boxes = [], query = "";
 
 const COLOURS = { running: "--running", waiting: "--waiting", ready: "--ready", blocked: "--blocked" };
 const style = getComputedStyle(document.documentElement);
-const colour = (state) => style.getPropertyValue(COLOURS[state] || "--dim").trim() || "#888";
+const colour = (state) => style.getPropertyValue(COLOURS[state] || "--dim").trim() || "#888888";
+
+const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+// A colour that lets the page's background through: the opaque one that is seen.
+function faded(hex, opacity) {
+  const back = rgb(style.getPropertyValue("--back").trim());
+  return "#" + rgb(hex).map((part, i) => Math.round(opacity * part + (1 - opacity) * back[i]).toString(16).padStart(2, "0")).join("");
+}
+
+// Black or white, whichever stands out more: on any colour that is at least 4.5:1 (WCAG 2, AA).
+function textOn(hex) {
+  const [red, green, blue] = rgb(hex).map((part) => (part <= 10 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
+}
+
+const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
 function time(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
@@ -94,21 +111,21 @@ function draw() {
     const main = Object.entries(current.byState).sort((a, b) => b[1] - a[1])[0];
     const hit = current.frame >= 0 && matches(current.frame);
     if (hit) found += 1;
-    context.globalAlpha = box.faded ? 0.45 : current.frame >= 0 && DATA.frames[current.frame][3] ? 0.6 : 1;
-    context.fillStyle = hit ? "#b04fd0" : main ? colour(main[0]) : "#777";
+    const opacity = box.faded ? 0.45 : current.frame >= 0 && DATA.frames[current.frame][3] ? 0.6 : 1;
+    const ground = faded(hit ? "#b04fd0" : main ? colour(main[0]) : "#777777", opacity);
+    context.fillStyle = ground;
     context.fillRect(x, row * ROW, Math.max(size - 0.6, 0.6), ROW - 1);
-    context.globalAlpha = 1;
     if (size > 34) {
       context.save();
       context.beginPath();
       context.rect(x + 3, row * ROW, size - 6, ROW);
       context.clip();
-      context.fillStyle = "#fff";
+      context.fillStyle = textOn(ground);
       context.fillText(label(current), x + 4, row * ROW + ROW / 2);
       context.restore();
     }
   }
-  byId("found").textContent = query ? `${found} frames found` : "";
+  byId("found").textContent = query ? `${plural(found, "frame")} found` : "";
   functions();
 }
 
@@ -168,6 +185,7 @@ function writeSplit() {
     const share = Math.round((100 * value) / total);
     const button = make("button", `${state} ${share}%`, { type: "button", "aria-pressed": "true", title: `${state} ${time(value)}` });
     button.style.background = colour(state);
+    button.style.color = textOn(colour(state));
     button.style.flexGrow = value / total;
     button.style.flexBasis = "0";
     button.addEventListener("click", () => {
@@ -196,11 +214,11 @@ function writeQueries() {
   const items = DATA.queries.map((item) => {
     const summary = make("summary", [
       make("strong", time(item.total_ms * 1e6)), " ", make("code", item.statement), " ",
-      make("span", `${item.runs} runs, p50 ${time(item.p50_ms * 1e6)}, p95 ${time(item.p95_ms * 1e6)}, slowest ${time(item.slowest_ms * 1e6)}` +
+      make("span", `${plural(item.runs, "run")}, p50 ${time(item.p50_ms * 1e6)}, p95 ${time(item.p95_ms * 1e6)}, slowest ${time(item.slowest_ms * 1e6)}` +
         (item.most_in_one_request > 1 ? `; ${item.most_in_one_request} in one request` : ""), { class: "dim" }),
     ]);
-    const callers = item.callers.map((entry) => make("div", ["by ", make("code", entry.caller), ` (${entry.runs} runs)`]));
-    const requests = item.requests.map((entry) => make("div", `for ${entry.name} (${entry.runs} runs)`));
+    const callers = item.callers.map((entry) => make("div", ["by ", make("code", entry.caller), ` (${plural(entry.runs, "run")})`]));
+    const requests = item.requests.map((entry) => make("div", `for ${entry.name} (${plural(entry.runs, "run")})`));
     const stack = make("ol", item.slowest.stack.map((line) => make("li", line)), { class: "stack" });
     return make("details", [summary, ...callers, ...requests, make("div", ["slowest: trace ", make("code", item.slowest.trace_id)]), stack], { class: "query" });
   });
@@ -211,7 +229,7 @@ function reset() { top_ = root; draw(); }
 
 byId("title").textContent = DATA.title;
 document.title = DATA.title + " – otel-asyncprof";
-byId("summary").textContent = `${DATA.seconds}, ${DATA.samples} samples, ${DATA.linked} of them linked to spans; ${DATA.spans} spans; CPU ${DATA.cpu}`;
+byId("summary").textContent = `${DATA.seconds}, ${plural(DATA.samples, "sample")}, ${DATA.linked} of them linked to spans; ${plural(DATA.spans, "span")}; CPU ${DATA.cpu}`;
 writeSplit();
 writeRequests();
 writeQueries();
@@ -223,6 +241,7 @@ byId("reset").addEventListener("click", reset);
 byId("flame").addEventListener("mousemove", (event) => { const box = at(event); if (box) byId("detail").textContent = describe(box.node); });
 byId("flame").addEventListener("click", (event) => { const box = at(event); if (box) { top_ = box.node; draw(); } });
 window.addEventListener("resize", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") { byId("find").value = query = ""; reset(); }
   if (event.key === "/" && document.activeElement !== byId("find")) { event.preventDefault(); byId("find").focus(); }

@@ -70,7 +70,7 @@ export function FrameActions({ frame, weights }: { frame: Frame; weights?: Map<n
     <div class="actions">
       <button onClick={() => set({ focus: pattern, zoom: "" })} title="Only stacks with this frame (f)">Only this</button>
       <button onClick={() => set({ hide: joinPatterns(param("hide"), pattern), fn: "", file: "", zoom: "" })} title="Leave this frame out (x)">Hide</button>
-      <button onClick={() => set({ view: "sandwich" })} title="Callers and callees (s)">Sandwich</button>
+      <button onClick={() => set({ view: "sandwich" })} title="Callers and callees (3)">Sandwich</button>
       <a class="button" href={href("/traces", { fn: frame.function, file: frame.file })}>Traces with it</a>
       {frame.file && <SourceLines key={`${frame.file}:${frame.line}`} frame={frame} {...(weights ? { weights } : {})} />}
     </div>

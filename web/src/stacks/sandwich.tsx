@@ -48,7 +48,7 @@ function Layers({ data }: { data: Sandwich }) {
       <Half stacks={data.callees} rootOnTop name={row.function} />
       {data.traces.length > 0 && (
         <>
-          <h3>Traces with it</h3>
+          <h3>Traces with it <span class="dim small">by task time</span></h3>
           <ul class="plain">
             {data.traces.map((trace) => (
               <li key={trace.trace_id}>

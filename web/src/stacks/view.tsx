@@ -29,6 +29,8 @@ const WEIGHTS: Record<"trace" | "query" | "all", [string, string][]> = {
   all: [["elapsed", "time of all tasks and threads"], CPU],
 };
 
+const hasFrames = (stacks: Stacks) => stacks.total_us > 0 && stacks.nodes.frame.length > 1;
+
 interface Props {
   base: StackFilter;
   root: string; // what the whole is called
@@ -61,6 +63,7 @@ export function StackView({ base, root, again }: Props) {
     <div class="stacks">
       <Toolbar base={base} />
       <Search base={base} answer={answer.data} />
+      {answer.data?.thin && hasFrames(answer.data) && <ThinNote thin={answer.data.thin} />}
       {view === "table" ? (
         <FunctionTable filter={filter} again={again} />
       ) : view === "sandwich" && chosen.function ? (
@@ -199,10 +202,9 @@ function StackGraph({ stacks, root, base }: { stacks: Stacks; root: string; base
     },
     ...(Number(param("zoom")) > 0 ? { "0": () => set({ zoom: "" }), Escape: () => set({ zoom: "" }) } : {}),
   });
-  if (stacks.total_us === 0 || nodes.frame.length < 2) return <NoStacks stacks={stacks} base={base} />;
+  if (!hasFrames(stacks)) return <NoStacks stacks={stacks} base={base} />;
   return (
     <>
-      {stacks.thin && <ThinNote thin={stacks.thin} />}
       <Graph
         label={`Stacks of ${root}, ${plural(stacks.samples, "sample")}`}
         parent={nodes.parent}

@@ -9,7 +9,7 @@ import { Exports } from "../ui/exports";
 import { useKeys } from "../ui/keys";
 import { mark, setMark } from "../ui/mark";
 import { SplitBar, SplitLegend } from "../ui/split";
-import { Note, ThinNote } from "../ui/state";
+import { Note } from "../ui/state";
 import { copy, say } from "../ui/toast";
 import { go, href, param, set } from "../ui/url";
 
@@ -71,7 +71,6 @@ export function SpanPane({ trace, index, again }: { trace: Trace; index: number;
         <SplitBar split={split} />
       </div>
       <SplitLegend split={split} chosen={param("state").split(",")} choose={toggleState} />
-      {detail.data?.thin && span.samples > 0 && <ThinNote thin={detail.data.thin} />}
       <div class="actions">
         <Exports filter={selection(base)} />
         <button onClick={() => void copyMarkdown(stackFilter(base))}>Copy as Markdown</button>

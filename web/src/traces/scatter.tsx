@@ -1,7 +1,7 @@
 // Latency over time, one point per trace. A click opens a trace; a box drawn with the mouse filters.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TraceList } from "../api";
-import { duration, ticks, timeOfDay } from "../format";
+import { duration, ticks, timeMarks, timeOfDay } from "../format";
 import { colour, colours } from "../ui/theme";
 import { go, set } from "../ui/url";
 import { useWidth } from "../ui/virtual";
@@ -145,12 +145,11 @@ function draw(
     paint.fillStyle = dim;
     paint.fillText(duration(tick), LEFT - 6, to.y(tick) + 4);
   }
-  paint.textAlign = "center";
-  const marks = Math.max(2, Math.floor((width - LEFT) / 160));
-  for (let i = 0; i <= marks; i++) {
-    const us = to.from + ((to.until - to.from) * i) / marks;
-    paint.textAlign = i === 0 ? "left" : i === marks ? "right" : "center";
-    paint.fillText(timeOfDay(us), to.x(us), HEIGHT - 4);
+  // Fewer than 3 might be none: from one step to the next the marks get up to 2.5 times as rare.
+  for (const { us, text } of timeMarks(to.from, to.until, Math.max(3, Math.floor((width - LEFT) / 160)))) {
+    const half = paint.measureText(text).width / 2;
+    paint.textAlign = to.x(us) - half < LEFT ? "left" : to.x(us) + half > width ? "right" : "center";
+    paint.fillText(text, to.x(us), HEIGHT - 4);
   }
   for (let i = 0; i < points.start_us.length; i++) {
     const marked = i === over || points.trace_id[i] === selected;

@@ -30,9 +30,7 @@ const TITLES: Record<Thin["reason"], string> = {
 export function ThinNote({ thin, children }: { thin: Thin; children?: ComponentChildren }) {
   return (
     <Note>
-      <b>{TITLES[thin.reason]}.</b> {thin.text}
-      {thin.runs_of_operation > 1 && ` ${thin.runs_with_samples} of ${thin.runs_of_operation} runs of this operation have samples.`}{" "}
-      {children}
+      <b>{TITLES[thin.reason]}.</b> {thin.text} {children}
     </Note>
   );
 }

@@ -111,6 +111,31 @@ test("a span is compared with runs that are stored: of its query, or of its oper
   expect(await links("GET /orders")).toEqual(["/compare op:shop/GET /orders/{id}@fast", "/operations shop/GET /orders/{id}"]);
 });
 
+test("no time stands twice below the points of a few seconds", async () => {
+  const page = await visit("/traces?min=500ms");
+  await page.addInitScript(() => {
+    const drawn = ((window as unknown as { drawn: string[] }).drawn = [] as string[]);
+    const { fillText, scale } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.scale = function (x, y) {
+      drawn.length = 0; // drawn anew
+      scale.call(this, x, y);
+    };
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+      drawn.push(text);
+      fillText.call(this, text, x, y);
+    };
+  });
+  await page.reload();
+  await page.getByText("3 traces match").waitFor();
+  const handle = await page.waitForFunction(() => {
+    const times = (window as unknown as { drawn: string[] }).drawn.filter((text) => /\d:\d\d:\d\d/.test(text));
+    return times.length > 0 && times;
+  });
+  const times = (await handle.jsonValue()) as string[];
+  expect(times.length).toBeGreaterThan(2);
+  expect(new Set(times).size).toBe(times.length);
+});
+
 test("on a narrow screen nothing stands outside of the page", async () => {
   const page = await visit("/traces", { viewport: { width: 640, height: 900 } });
   for (const [address, text] of [["/traces", "10 000 traces match"], [`/trace/${id(1)}`, "155 samples"], ["/queries", "SELECT * FROM lines"], ["/profile", "155 samples"]] as const) {

@@ -150,11 +150,13 @@ test("what is a sum over tasks is called that", async () => {
 test("the sandwich has callers above and callees below", async () => {
   const page = await visit(WHOLE);
   await frame(page, "fetch_lines").click();
-  await page.keyboard.press("3");
+  const title = await page.locator(".frame-bar").getByRole("button", { name: "Sandwich" }).getAttribute("title");
+  await page.keyboard.press(/\((.)\)$/.exec(title!)![1]!); // the key that the button names
   const callers = page.getByRole("group", { name: /^Callers of fetch_lines/ });
   await callers.waitFor();
   await callers.getByText("load_order").first().waitFor({ state: "attached" });
   await page.getByRole("group", { name: /^Callees of fetch_lines/ }).getByText("Connection.fetch").first().waitFor({ state: "attached" });
+  await page.getByRole("heading", { name: "Traces with it by task time" }).waitFor();
 });
 
 test("what is exported is what is selected", async () => {
@@ -183,7 +185,18 @@ test("the selection is copied as Markdown", async () => {
 
 test("a span without samples says why, and offers a wider scope", async () => {
   const page = await visit(`/trace/${id(2)}?span=${(52).toString(16).padStart(16, "0")}`);
-  await page.getByText("38 of 412 runs of this operation have samples").waitFor();
+  await page.getByText("38 of 412 runs of this operation have stacks").waitFor();
+  expect((await page.locator("main").innerText()).match(/412 runs/g)).toHaveLength(1);
   await page.getByRole("button", { name: "Show with children" }).click();
   expect(new URL(page.url()).searchParams.get("scope")).toBe("children");
+});
+
+test("that there are few samples is said once, whichever view is chosen", async () => {
+  const page = await visit(`/trace/${id(1)}?span=${(2).toString(16).padStart(16, "0")}`);
+  for (const view of ["Graph", "Table"]) {
+    await page.getByRole("button", { name: view, exact: true }).click();
+    await (view === "Graph" ? page.getByRole("group", { name: /^Stacks of/ }) : page.getByRole("columnheader").first()).waitFor();
+    await page.getByText("Only 4 looks at this span").waitFor();
+    expect((await page.locator("main").innerText()).match(/Few samples|Only 4 looks|412 runs/g)).toEqual(["Few samples", "Only 4 looks", "412 runs"]);
+  }
 });
