@@ -84,13 +84,16 @@ bool task_read(uint64_t address, struct task *task) {
     return read_words(address, task) ? true : (drop_count(DROP_unreadable_memory), false);
 }
 
+bool task_is_pending(const struct task *task) {
+    uint32_t state;
+    return safe_copy_half(&state, task->address + layout.future_state) && state == layout.future_pending;
+}
+
 /* The next task often gets the memory of what this one had too: but seldom of all of it. */
 bool task_lives(const struct task *task) {
     uint64_t coroutine, name, context;
-    uint32_t state;
-    return safe_copy_half(&state, task->address + layout.future_state) && state == layout.future_pending &&
-           safe_copy_word(&coroutine, task->address + layout.task_coroutine) && coroutine == task->coroutine &&
-           safe_copy_word(&name, task->address + layout.task_name) && name == task->name &&
+    return task_is_pending(task) && safe_copy_word(&coroutine, task->address + layout.task_coroutine) &&
+           coroutine == task->coroutine && safe_copy_word(&name, task->address + layout.task_name) && name == task->name &&
            safe_copy_word(&context, task->address + layout.task_context) && context == task->context;
 }
 

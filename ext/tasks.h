@@ -49,6 +49,9 @@ uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t corout
 
 bool task_read(uint64_t address, struct task *task);
 
+/* Whether there is still a task that has not ended. */
+bool task_is_pending(const struct task *task);
+
 /* Whether the task that was read is still there: when it ends, another one is soon at its address. */
 bool task_lives(const struct task *task);
 

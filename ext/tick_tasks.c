@@ -50,17 +50,16 @@ static bool take_chain(struct tick *tick, uint32_t position, const struct await_
     const struct task *task = &tick->tasks.tasks[position];
     struct seen_task *seen = &tick->seen[position];
     if (chain->state == CHAIN_FINISHED) return true;
-    if (chain->state == CHAIN_EXECUTING) return false;
+    if (chain->state == CHAIN_EXECUTING || !task_is_pending(task)) return false; /* what belonged to one that has ended is freed by now */
     if (seen->in_window) seen->link = tick_read_link(tick, task->context);
     uint64_t faults = safe_copy_faults();
     bool waiting = task->waiter && awaited_is_pending(task->waiter);
     seen->awaits_tasks = waiting && tick->options.features & FEATURE_AWAITERS && awaited_are_tasks(task->waiter, chain);
-    if (safe_copy_faults() != faults) { /* what it waits for is not known: it gives no sample, but stands below those that await it */
-        drop_count(DROP_unreadable_memory);
-        seen->awaits_tasks = true;
-    }
+    bool unknown = safe_copy_faults() != faults; /* what it waits for: it gives no sample, but stands below those that await it */
+    seen->awaits_tasks |= unknown;
     if (seen->in_window && !seen->awaits_tasks) seen->name = tick_read_name(tick, position);
     if (!keep_chain(tick, position, chain) || !coroutine_unchanged(chain) || !task_lives(task)) return false;
+    if (unknown) drop_count(DROP_unreadable_memory);
     seen->sight = SIGHT_SUSPENDED;
     seen->state = waiting ? STATE_WAITING : STATE_READY;
     tick->stitch[position].unusable = false;

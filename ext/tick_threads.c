@@ -12,6 +12,7 @@
 #include "task_set.h"
 
 #define MAX_ATTEMPTS 16 /* at a thread that switches tasks meanwhile; giving up would hide all tasks of its loop */
+#define MAX_LIST_READINGS 4 /* of the threads; one that ends meanwhile cuts a reading short, which would hide all tasks */
 #define MAX_CURRENT_TASKS 256
 #define MAX_EAGER_SLOTS 8192 /* of the set of tasks in their first step: there are no more than calls fit on stacks */
 #define TICKS_PER_READING 64 /* of the clocks of ignored threads */
@@ -276,11 +277,18 @@ static void note_ignored_thread(struct tick *tick, const struct thread_state *th
     tick->settled &= !used_ns;
 }
 
+static void read_threads(struct tick *tick) {
+    for (unsigned reading = 0; reading < MAX_LIST_READINGS; reading++) {
+        tick->n_threads = threads_read(tick->threads, MAX_THREADS, &tick->threads_whole);
+        if (tick->threads_whole || tick->n_threads == MAX_THREADS) return;
+    }
+}
+
 /* Every thread that runs, and as many of those at rest as there is time for. */
 void tick_look_at_threads(struct tick *tick) {
     tick->next_thread_id = next_thread_id();
     threads_prefetch(tick->threads, tick->n_threads);
-    tick->n_threads = threads_read(tick->threads, MAX_THREADS, &tick->threads_whole);
+    read_threads(tick);
     tick->loops_known &= tick->threads_whole;
     uint64_t n_resting = 0, nth = 0, gil_holder = threads_gil_holder();
     for (size_t i = 0; i < tick->n_threads; i++) {

@@ -28,6 +28,6 @@ def test_a13_frames_that_are_freed_under_the_sampler_cost_nothing_but_samples(al
     assert (ended.returncode, ended.stderr) == (0, "")
     seen = json.loads(ended.stdout)
     assert seen["ticks"] >= 50
-    assert seen["drops"] < 0.05 * seen["samples"]  # about 0.01, 0.02 with the debug allocator
+    assert seen["drops"] < 0.05 * seen["samples"]  # about 0.01, 0.03 with the debug allocator
     assert seen["torn"] < 0.01
     assert seen["last moment"]
