@@ -8,7 +8,7 @@
 #define DROP_REASON_LIST(X)                                                                   \
     X(unreadable_memory, "an address could not be copied")                                    \
     X(unreadable_object, "bytes were copied but are no object of the expected type")          \
-    X(torn_stack, "no copy of a thread's stack led to its root, or its task changed meanwhile, on every retry")\
+    X(torn_stack, "no copy of a thread's stack led to its root, or its task changed meanwhile, on every retry") \
     X(moved_task, "the task ran or ended while it was read")                                  \
     X(moved_awaiter, "the awaiting task went on between its reading and the stitching")       \
     X(too_deep, "a walk reached its bound")                                                   \
