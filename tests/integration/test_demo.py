@@ -115,7 +115,7 @@ def test_the_other_commands_find_the_same_in_what_the_demo_leaves(
     assert f"next     otel-asyncprof report {recording}" in demo_output.stderr
     found = Findings.of(read_recording(recording.read_bytes()))
     assert len(found.spans.by_id) == json.loads(demo_output.stdout)["spans"]
-    slow = [query.slowest for query in found.queries() if query.durations_ns[-1] > 200_000_000]
+    slow = [query.slowest for query in found.queries() if query.durations_ns[-1] > 50_000_000]
     assert {query.caller.frame.function for query in slow if query.caller} >= {"running_total", "bought_together"}
     assert {query.caller.frame.file for query in slow if query.caller} == {str(SHOP)}
 
