@@ -73,8 +73,10 @@ def test_short_memory_costs_samples_and_nothing_else() -> None:
     """Each allocation of the extension fails once, or all from it on: a refusal with the reason, or <overflow>."""
     report = run_program("short_memory.py")
     assert report["failures"] > 100
+    seen = set()
     for ends in (report["once"], report["from then on"]):
         refused = [end for end in ends if end == "RuntimeError: memory is short"]
         assert ends[: len(refused)] == refused
         assert len(refused) > 20
-        assert set(ends[len(refused) :]) == {"whole", "overflow"}
+        seen |= set(ends[len(refused) :])
+    assert seen == {"whole", "overflow"}
