@@ -13,7 +13,7 @@ from .decoding import Batch
 from .schema import connect, open_database
 from .writing import Writer
 
-MAX_QUEUED = 500_000  # spans and observations that wait to be written
+MAX_QUEUED = 100_000  # spans and observations that wait to be written: some 35 MB, and a second of writing
 MAX_AT_ONCE = 100_000  # of these in one transaction
 MAX_READ_SECONDS = 20.0  # of CPU
 MAX_READ_WALL_SECONDS = 60.0
