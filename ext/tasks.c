@@ -89,12 +89,11 @@ bool task_is_pending(const struct task *task) {
     return safe_copy_half(&state, task->address + layout.future_state) && state == layout.future_pending;
 }
 
-/* The next task often gets the memory of what this one had too: but seldom of all of it. */
 bool task_lives(const struct task *task) {
-    uint64_t coroutine, name, context;
-    return task_is_pending(task) && safe_copy_word(&coroutine, task->address + layout.task_coroutine) &&
-           coroutine == task->coroutine && safe_copy_word(&name, task->address + layout.task_name) && name == task->name &&
-           safe_copy_word(&context, task->address + layout.task_context) && context == task->context;
+    struct task now;
+    return task_is_pending(task) && safe_copy_word(&now.coroutine, task->address + layout.task_coroutine) &&
+           safe_copy_word(&now.name, task->address + layout.task_name) &&
+           safe_copy_word(&now.context, task->address + layout.task_context) && task_is_same(&now, task);
 }
 
 void task_prefetch(uint64_t address) {

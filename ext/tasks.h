@@ -49,6 +49,12 @@ uint32_t tasks_find_by_coroutine(const struct task_table *table, uint64_t corout
 
 bool task_read(uint64_t address, struct task *task);
 
+/* Whether two readings of an address are of one task. The next task often gets the memory of what this one had too: but seldom of all of
+   it. */
+static inline bool task_is_same(const struct task *one, const struct task *other) {
+    return one->coroutine == other->coroutine && one->name == other->name && one->context == other->context;
+}
+
 /* Whether there is still a task that has not ended. */
 bool task_is_pending(const struct task *task);
 

@@ -142,9 +142,10 @@ static void mark_tasks(struct tick *tick, uint32_t above, uint32_t start, uint32
     struct seen_task *seen = &tick->seen[above];
     uint32_t first_location = seen->first_location, name = seen->name;
     bool has_fixed_parent = seen->has_fixed_parent;
-    /* Not the loop's current one: in the C code of the eager step of one that it made, say. */
-    if (!name) name = tick_read_name(tick, above);
-    if (!seen->name && !task_lives(&tick->tasks.tasks[above])) name = 0;
+    if (!name) { /* not the loop's current one: in the C code of the eager step of one that it made, say */
+        name = tick_read_name(tick, above);
+        if (name && !task_lives(&tick->tasks.tasks[above])) name = 0;
+    }
     *seen = *running;
     seen->first_location = first_location;
     seen->name = name;

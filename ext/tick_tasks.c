@@ -105,7 +105,8 @@ static void look_again(struct tick *tick, uint32_t position) {
         struct await_chain chain = {.frames = tick->long_chain, .capacity = MAX_AWAIT_CHAIN};
         struct task now;
         if (!task_read(tick->tasks.tasks[position].address, &now)) break;
-        if (!task_lives(&tick->tasks.tasks[position])) return drop_count(DROP_moved_task); /* it has ended */
+        if (now.state != layout.future_pending || !task_is_same(&now, &tick->tasks.tasks[position]))
+            return drop_count(DROP_moved_task); /* it has ended */
         tick->tasks.tasks[position] = now;
         coroutine_walk(&chain, now.coroutine);
         if (chain.state != CHAIN_EXECUTING) {

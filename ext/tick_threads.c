@@ -99,7 +99,7 @@ static void read_again(struct tick *tick, uint32_t position) {
     struct seen_task *seen = &tick->seen[position];
     struct task *task = &tick->tasks.tasks[position], now;
     if (!task_read(task->address, &now)) return;
-    seen->eager &= now.coroutine == task->coroutine && now.context == task->context && now.name == task->name;
+    seen->eager &= task_is_same(&now, task);
     *task = now;
 }
 
