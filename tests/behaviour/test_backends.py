@@ -24,6 +24,7 @@ MANY_TASKS = 17_000
 LONGEST_NAME = 100_000
 DEEP = 600
 SEEN_SECONDS = 30
+CPU_PERIODS = 5
 HOSTILE_RESOURCE = {
     "service.name": "shöp-1",
     "with-hyphen": "a",
@@ -35,21 +36,27 @@ HOSTILE_RESOURCE = {
 }
 
 
+def work_until_it_is_seen() -> None:
+    """Some CPU periods, and then until a tick has begun and ended."""
+    end_of_work = time.thread_time() + CPU_PERIODS * 0.01
+    while time.thread_time() < end_of_work:
+        pass
+    before = _native.stats()["ticks"]
+    while _native.stats()["ticks"] < before + 2:
+        pass
+
+
 async def until_all_are_seen(tasks: int = 20) -> None:
     """Until the sampler has made so many visits and has seen some CPU time used."""
     before = _native.stats()
-    end_of_work = time.thread_time() + 0.1
     async with asyncio.timeout(SEEN_SECONDS):
+        work_until_it_is_seen()
         while True:
             now = _native.stats()
-            if (
-                now["tasks_visited"] - before["tasks_visited"] >= tasks
-                and now["ticks"] - before["ticks"] >= 10 * max(1.0, now["window"])
-                and time.thread_time() > end_of_work
+            if now["tasks_visited"] - before["tasks_visited"] >= tasks and now["ticks"] - before["ticks"] >= 10 * max(
+                1.0, now["window"]
             ):
                 return
-            for _ in range(10_000):
-                pass
             await asyncio.sleep(0.001)
 
 

@@ -1,5 +1,5 @@
 // Keys: what has appeared last is asked first. Nothing is taken from someone who types, except Escape.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;
 
@@ -11,7 +11,8 @@ const PREFIX_MS = 1500; // between `g` and the letter that follows
 export function useKeys(keys: Keys): void {
   const layer = useRef(keys);
   layer.current = keys;
-  useEffect(() => {
+  // At once, not after the next frame: until then keys would act on what has just gone.
+  useLayoutEffect(() => {
     layers.push(layer);
     return () => void layers.splice(layers.indexOf(layer), 1);
   }, []);

@@ -158,6 +158,24 @@ test("what is marked with m is compared by M", async () => {
   expect([query.get("a"), query.get("b")]).toEqual([`span:${id(1)}:${"a".padStart(16, "0")}`, `span:${id(1)}:${"3".padStart(16, "0")}`]);
 });
 
+test("a key that follows at once acts on what it sees", async () => {
+  const page = await visit(`/trace/${id(1)}`);
+  await page.getByRole("region", { name: "Span SELECT" }).waitFor();
+  await page.keyboard.press("m");
+  await page.locator(".top .chip").waitFor();
+  await page.evaluate(async () => {
+    const press = (key: string) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const appeared = new Promise<void>((resolve) => {
+      new MutationObserver(() => document.querySelector("[aria-label='Span load_order']") && resolve()).observe(document.body, { subtree: true, childList: true });
+    });
+    press("k");
+    await appeared; // not yet painted
+    press("M");
+  });
+  await page.getByRole("region", { name: "Sums" }).waitFor();
+  expect(new URL(page.url()).searchParams.get("b")).toBe(`span:${id(1)}:${"3".padStart(16, "0")}`);
+});
+
 test("a stretch of time is chosen over the tasks with w s a d", async () => {
   const page = await visit(`/trace/${id(1)}?tasks=1`);
   await page.getByText("Task-71").first().waitFor();
