@@ -10,8 +10,8 @@
 #define LONGEST_PAUSE_NS 40e6  /* where ticks usually cost what they may */
 #define MAX_DEBT_SECONDS 1.0   /* of the share may be owed after a pause */
 #define SLOWLY (1.0 / 8)       /* as if so much of a tick had passed: a costly one among many hardly counts */
-#define LEAST_SLOTS 32         /* looked at in a tick, whatever the rest costs */
-#define SMALL_SET 256          /* slots; a set as small is seen whole in every fourth tick at least */
+#define LEAST_TASKS 6.0        /* looked at in a tick, whatever the rest costs */
+#define LEAST_SLOTS 32.0       /* which is enough, however few tasks are found there */
 #define ALMOST 0.9             /* of what a tick may cost: beyond it idle threads are left out */
 #define FEWER_IDLE_THREADS 0.95
 #define MORE_IDLE_THREADS 1.02
@@ -44,9 +44,15 @@ static double at_most_1(double value) { return value < 1 ? value : 1; }
 static void smooth_over(double *value, double now, double ticks) { *value += *value ? at_most_1(SMOOTHING * ticks) * (now - *value) : now; }
 static void smooth(double *value, double now) { smooth_over(value, now, 1); }
 
+static double least_slots(const struct budget *budget) {
+    double slots = budget->visits_per_slot ? LEAST_TASKS / budget->visits_per_slot : LEAST_SLOTS;
+    if (slots < 1) return 1; /* where a task is awaited by very many */
+    return slots < LEAST_SLOTS ? slots : LEAST_SLOTS;
+}
+
 /* A part of the cost for tasks does not grow with their number, so that no division gives the right one: it is felt for. */
 static void adjust_slots(struct budget *budget, uint64_t all_slots, double ticks) {
-    double least = all_slots <= SMALL_SET ? SMALL_SET / 4.0 : LEAST_SLOTS, most = 2.0 * (double)all_slots;
+    double least = least_slots(budget), most = 2.0 * (double)all_slots;
     double step = at_most_1(STEP * ticks) * (allowance(budget) - budget->tick_ns) / budget->slot_ns;
     budget->slots += step < budget->slots ? step : budget->slots; /* at most twice as many at once */
     if (budget->slots > most) budget->slots = most;
@@ -75,6 +81,7 @@ uint64_t budget_spend(struct budget *budget, const struct tick_cost *cost) {
     smooth_over(&budget->usual_ns, (double)cost->cpu_ns, SLOWLY);
     smooth(&budget->fixed_ns, (double)(cost->cpu_ns - cost->tasks_ns));
     if (cost->slots && cost->tasks_ns) smooth(&budget->slot_ns, (double)cost->tasks_ns / (double)cost->slots);
+    if (cost->slots) smooth(&budget->visits_per_slot, (double)cost->visits / (double)cost->slots);
     if (cost->visits && cost->tasks_ns) smooth(&budget->visit_ns, (double)cost->tasks_ns / (double)cost->visits);
     if (cost->idle_threads) adjust_idle_threads(budget, cost->idle_threads);
     budget->credit_ns += (double)cost->wall_ns * budget->share;

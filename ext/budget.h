@@ -18,6 +18,7 @@ struct budget {
     double slots;     /* of the task set, to be looked at in a tick */
     double slot_ns;   /* cost of one slot of the task set */
     double visit_ns;  /* of one task visited */
+    double visits_per_slot;
     double idle_threads; /* to be looked at in a tick */
 };
 

@@ -14,7 +14,8 @@
 #define NODES_PER_SLOT 16     /* walking past a task costs a small part of a look at it */
 #define MAX_TICKS_PER_WALK 64
 #define MAX_ATTEMPTS 8   /* at a task that moves while it is read */
-#define MAX_BLOCK 64   /* slots side by side */
+#define MAX_BLOCK 64    /* slots side by side */
+#define LEAST_BLOCKS 32 /* in a look: with fewer, the shares of kinds that stand side by side are left to luck */
 
 /* Tasks walked together. */
 struct group {
@@ -211,7 +212,7 @@ static void meet_window(struct tick *tick) {
     if (!is_open || (!all && tick->ticks_without_tasks < TICKS_PER_SLICE)) return;
     uint64_t slots = tick->limits.slots * tick->ticks_without_tasks;
     uint32_t block = 1;
-    while (block < MAX_BLOCK && 2 * block <= slots && 2 * block <= set.slots) block *= 2;
+    while (block < MAX_BLOCK && 2 * LEAST_BLOCKS * block <= slots && 2 * block <= set.slots) block *= 2;
     struct slice slice = window_next(&tick->task_window, set.slots / block, slots / block);
     tick->work.slots = slice.count * block;
     tick->work.window = slice.weight * tick->ticks_without_tasks;

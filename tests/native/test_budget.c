@@ -10,6 +10,7 @@
 /* A program for the budget: what a tick costs of itself and for each slot looked at. */
 struct program {
     uint64_t fixed_ns, slot_ns, slots, idle_thread_ns, idle_threads;
+    uint64_t slots_per_visit; /* 0: each slot holds a task */
     uint64_t ticks_per_look, look_ns; /* suspended tasks are looked at in one of so many ticks only, and that costs */
 };
 
@@ -33,7 +34,7 @@ static struct result simulate(double share, struct program program, uint64_t sec
             .cpu_ns = program.fixed_ns + threads * program.idle_thread_ns + slots * program.slot_ns + (slots ? program.look_ns : 0),
             .tasks_ns = slots * program.slot_ns + (slots ? program.look_ns : 0),
             .slots = slots,
-            .visits = slots,
+            .visits = program.slots_per_visit ? slots / program.slots_per_visit : slots,
             .all_slots = program.slots,
             .idle_threads = program.idle_threads,
             .wall_ns = step,
@@ -84,10 +85,12 @@ TEST(idle_threads_come_after_the_window_and_before_the_rate) {
     CHECK(result.slots < 60);
 }
 
-TEST(a_small_set_is_seen_whole_every_fourth_tick_whatever_the_rest_costs) {
-    struct result result = simulate(0.01, (struct program){.fixed_ns = 500000, .slot_ns = 300, .slots = 256}, 100);
-    CHECK(4 * result.slots >= 256);
-    CHECK(result.used_ns <= result.end_ns / 100 + 11 * MS);
+TEST(some_tasks_are_looked_at_whatever_the_rest_costs) {
+    struct result dense = simulate(0.01, (struct program){.fixed_ns = 500000, .slot_ns = 300, .slots = 256}, 100);
+    struct result half = simulate(0.01, (struct program){.fixed_ns = 500000, .slot_ns = 300, .slots = 100000, .slots_per_visit = 2}, 100);
+    struct result sparse = simulate(0.01, (struct program){.fixed_ns = 500000, .slot_ns = 300, .slots = 100000, .slots_per_visit = 1000}, 100);
+    CHECK(dense.slots == 6 && half.slots == 12 && sparse.slots == 32);
+    CHECK(dense.used_ns <= dense.end_ns / 100 + 11 * MS);
 }
 
 /* Ticks of 60 us of which one in a thousand, every ten seconds, costs so much. */
